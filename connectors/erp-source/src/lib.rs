@@ -1,0 +1,33 @@
+//! The port to an ERP: the vocabulary that crosses it, what a connector MUST answer, the kinds of
+//! error that cannot be confused, and (behind `conformance`) the suite every connector must pass.
+//!
+//! It knows no ERP, no policy, no store and no HTTP. Ids are the ERP's own, as text.
+
+mod amount;
+mod bill;
+mod iban;
+mod ids;
+mod order;
+mod source;
+mod time;
+mod vendor;
+
+#[cfg(feature = "conformance")]
+pub mod conformance;
+
+pub use amount::{Amount, AmountError, Currency, UnknownCurrency};
+pub use bill::{
+    Bill, BillKind, BillQuery, BillReading, BillState, HeaderFigures, Inconsistency,
+    PayableFigures, SourceAccount,
+};
+pub use iban::{AccountNumber, Iban, IbanError};
+pub use ids::{AccountId, BadId, BillId, CompanyId, ErpCompanyId, JournalId, PaymentId, VendorId};
+pub use order::{
+    Booked, BookedState, Difference, LookUp, LookUpAnswer, Marker, MarkerError, PaymentOrder,
+    RecordedOrder, SealKey, SealedOrder,
+};
+pub use source::{
+    Attestation, Contradiction, ErpSource, Identity, IdentityProof, OrderError, ReadError, Refusal,
+};
+pub use time::{Clock, Timestamp, TimestampError};
+pub use vendor::{Phone, PhoneKind, Vendor, VendorAccount};

@@ -1,0 +1,287 @@
+//! The port: what a connector answers, and how it fails.
+
+use async_trait::async_trait;
+
+use crate::{
+    BillId, BillQuery, BillReading, Booked, CompanyId, LookUp, LookUpAnswer, RecordedOrder,
+    SealedOrder, SourceAccount, Timestamp, Vendor, VendorId,
+};
+
+/// A read that gave no answer. Nothing follows from it: neither that a thing exists nor that it
+/// does not.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ReadError {
+    /// Not reached, or no whole answer in time.
+    #[error("the ERP did not answer: {reason}")]
+    Unavailable {
+        /// For the log; no record of the ERP's.
+        reason: String,
+    },
+    /// The ERP refused the credential or the right.
+    #[error("the ERP refused `{identity}`: {reason}")]
+    Denied {
+        /// Whose credential.
+        identity: Identity,
+        /// For the log.
+        reason: String,
+    },
+    /// An answer that is not of the form it must have.
+    #[error("the ERP's answer cannot be used: {what}")]
+    Malformed {
+        /// What does not fit, for the log.
+        what: String,
+    },
+    /// The company is not in the connector's configuration.
+    #[error("no company `{0}` in this ERP's configuration")]
+    UnknownCompany(CompanyId),
+}
+
+/// How an order that was given to the ERP failed. The kinds call for different things and cannot
+/// stand for each other.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum OrderError {
+    /// The ERP said no, and surely booked nothing.
+    #[error("the ERP refused the order: {}", .0.code())]
+    Refused(Refusal),
+    /// The order surely never left this host.
+    #[error("the order was not sent: {reason}")]
+    NotSent {
+        /// For the log.
+        reason: String,
+    },
+    /// Everything else: a lost, cut, late or unreadable answer. It may be booked.
+    #[error("the outcome of the order is unknown: {reason}")]
+    OutcomeUnknown {
+        /// For the log.
+        reason: String,
+    },
+    /// The ERP and the store do not belong together any more. Everything must stop.
+    #[error("the ERP contradicts the store: {}", .0.code())]
+    Contradicted(Contradiction),
+}
+
+/// Why the ERP's side refused an order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Refusal {
+    /// No such bill in this company.
+    NoSuchBill,
+    /// Not a posted vendor bill with payable lines.
+    BillNotPayable,
+    /// Vendor of header, lines, account and order are not one.
+    VendorInconsistent,
+    /// The account is not there, archived, of another company, or has another number.
+    AccountMismatch,
+    /// The ERP does not allow paying to the account.
+    AccountUntrusted,
+    /// The account is one of the company's own.
+    AccountIsOwn,
+    /// Header and lines disagree, or the total is not the pinned one.
+    FiguresInconsistent,
+    /// More than is left, or more than the pinned total with what was already booked.
+    AmountExceedsResidual,
+    /// Not exactly one journal with that number and currency.
+    JournalMismatch,
+    /// The order's deadline had passed.
+    TooLate,
+    /// What was booked did not read back as ordered, and was rolled back.
+    PostCheckFailed,
+    /// The order was not of the form that the guard reads.
+    BadRequest,
+    /// The ERP refused for a reason of its own (lock dates, rules of other modules).
+    Other,
+}
+
+impl Refusal {
+    /// The stable code.
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::NoSuchBill => "no_such_bill",
+            Self::BillNotPayable => "bill_not_payable",
+            Self::VendorInconsistent => "vendor_inconsistent",
+            Self::AccountMismatch => "bank_mismatch",
+            Self::AccountUntrusted => "bank_untrusted",
+            Self::AccountIsOwn => "bank_is_own",
+            Self::FiguresInconsistent => "figures_inconsistent",
+            Self::AmountExceedsResidual => "amount_exceeds_residual",
+            Self::JournalMismatch => "journal_mismatch",
+            Self::TooLate => "too_late",
+            Self::PostCheckFailed => "post_check_failed",
+            Self::BadRequest => "bad_request",
+            Self::Other => "erp_refused",
+        }
+    }
+
+    /// The refusal with that code.
+    pub fn from_code(code: &str) -> Option<Self> {
+        [
+            Self::NoSuchBill,
+            Self::BillNotPayable,
+            Self::VendorInconsistent,
+            Self::AccountMismatch,
+            Self::AccountUntrusted,
+            Self::AccountIsOwn,
+            Self::FiguresInconsistent,
+            Self::AmountExceedsResidual,
+            Self::JournalMismatch,
+            Self::TooLate,
+            Self::PostCheckFailed,
+            Self::BadRequest,
+            Self::Other,
+        ]
+        .into_iter()
+        .find(|refusal| refusal.code() == code)
+    }
+}
+
+/// How ERP and store contradict each other (DESIGN 3). Never a mere failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Contradiction {
+    /// The seal does not verify: another key, or somebody else's order.
+    BadSeal,
+    /// Another marker already used this store's sequence number: the store is an older copy.
+    StoreBehind,
+    /// The marker is known, with other content.
+    MarkerUsedOtherwise,
+}
+
+impl Contradiction {
+    /// The stable code.
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::BadSeal => "bad_seal",
+            Self::StoreBehind => "store_behind",
+            Self::MarkerUsedOtherwise => "marker_used_otherwise",
+        }
+    }
+
+    /// The contradiction with that code.
+    pub fn from_code(code: &str) -> Option<Self> {
+        [Self::BadSeal, Self::StoreBehind, Self::MarkerUsedOtherwise]
+            .into_iter()
+            .find(|contradiction| contradiction.code() == code)
+    }
+}
+
+/// The three credentials, each with one job (I9).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Identity {
+    /// Reads bills, vendors, accounts.
+    Reader,
+    /// Hands sealed orders over.
+    Payer,
+    /// Hands sealed changes of bank details over.
+    BankAdmin,
+}
+
+impl std::fmt::Display for Identity {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Reader => "reader",
+            Self::Payer => "payer",
+            Self::BankAdmin => "bank-admin",
+        })
+    }
+}
+
+/// What was found out about one credential.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IdentityProof {
+    /// Which credential.
+    pub identity: Identity,
+    /// What it can do that it must not, or cannot do that it must; empty if all is right. Each
+    /// says what to do.
+    pub problems: Vec<String>,
+}
+
+/// What the ERP's side proves about itself at one moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attestation {
+    /// The ERP's clock.
+    pub erp_time: Timestamp,
+    /// The highest sequence number that this store's orders have there; 0 for none.
+    pub newest_seq: u64,
+    /// What is wrong with the guard itself (missing, altered, other database); empty if it is the
+    /// one we know. Each says what to do.
+    pub guard_problems: Vec<String>,
+    /// What each credential can and cannot do.
+    pub identities: Vec<IdentityProof>,
+}
+
+impl Attestation {
+    /// Everything that forbids paying, in words. Empty means that paying is safe.
+    pub fn problems(&self) -> Vec<String> {
+        let of_identities = self.identities.iter().flat_map(|proof| {
+            proof.problems.iter().map(move |problem| format!("{}: {problem}", proof.identity))
+        });
+        self.guard_problems.iter().cloned().chain(of_identities).collect()
+    }
+}
+
+/// An ERP, as the gateway sees it.
+///
+/// A connector MUST answer with what the ERP holds at that moment, never from a cache. It MUST NOT
+/// follow redirects, resend a write, or take a default where a record does not say. It MUST map
+/// every doubt about a write to [`OrderError::OutcomeUnknown`].
+#[async_trait]
+pub trait ErpSource: Send + Sync + std::fmt::Debug {
+    /// The companies in its configuration.
+    fn companies(&self) -> Vec<CompanyId>;
+
+    /// A document of that company by id, whatever its kind and state, with its vendor. `None` if
+    /// the company has none: a document of another company MUST be `None`.
+    async fn find_bill(
+        &self,
+        company: &CompanyId,
+        bill: &BillId,
+    ) -> Result<Option<BillReading>, ReadError>;
+
+    /// Vendor bills of that company, ascending by id.
+    async fn list_bills(
+        &self,
+        company: &CompanyId,
+        query: &BillQuery,
+    ) -> Result<Vec<BillReading>, ReadError>;
+
+    /// A vendor of that company by id. `None` if it has none.
+    async fn find_vendor(
+        &self,
+        company: &CompanyId,
+        vendor: &VendorId,
+    ) -> Result<Option<Vendor>, ReadError>;
+
+    /// Vendors of that company with an id after `after`, ascending, at most `limit`.
+    async fn list_vendors(
+        &self,
+        company: &CompanyId,
+        after: Option<&VendorId>,
+        limit: u16,
+    ) -> Result<Vec<Vendor>, ReadError>;
+
+    /// The accounts that the company pays from.
+    async fn source_accounts(&self, company: &CompanyId) -> Result<Vec<SourceAccount>, ReadError>;
+
+    /// Registers one payment.
+    ///
+    /// The ERP's side MUST, in one transaction and under a lock on the bill: verify the seal before
+    /// it reads the order; answer a known marker with what it booked, or
+    /// [`Contradiction::MarkerUsedOtherwise`] where anything differs; refuse after `not_after` by
+    /// its own clock; refuse a sequence number that another marker of this store used; check bill,
+    /// vendor, account, figures and journal again; never book more for a bill than its pinned
+    /// total; record the order where no user of the ERP reaches it; read back what it booked.
+    async fn register_payment(&self, order: &SealedOrder) -> Result<Booked, OrderError>;
+
+    /// Looks for an order by its marker, under the same lock on the bill that
+    /// [`ErpSource::register_payment`] takes, and answers with the ERP's own time.
+    async fn look_up(&self, wanted: &LookUp) -> Result<LookUpAnswer, ReadError>;
+
+    /// The orders of that store with a sequence number above `after`, ascending, at most `limit`.
+    async fn list_orders(
+        &self,
+        store: &str,
+        after: u64,
+        limit: u16,
+    ) -> Result<Vec<RecordedOrder>, ReadError>;
+
+    /// Proves guard and credentials, by trying what each must not be able to do.
+    async fn attest(&self, store: &str) -> Result<Attestation, ReadError>;
+}
