@@ -8,6 +8,7 @@ mod bill;
 mod iban;
 mod ids;
 mod order;
+mod payee;
 mod source;
 mod time;
 mod vendor;
@@ -26,6 +27,7 @@ pub use order::{
     Booked, BookedState, Difference, LookUp, LookUpAnswer, Marker, MarkerError, PaymentOrder,
     RecordedOrder, SealKey, SealedOrder,
 };
+pub use payee::{NoAnswer, PayeeVerifier, SanctionsScreen, Screening, VopReport, VopResult};
 pub use source::{
     Attestation, Contradiction, ErpSource, Identity, IdentityProof, OrderError, ReadError, Refusal,
 };
