@@ -1,0 +1,1 @@
+//! Stage `policy`: the only place that knows Cedar.
