@@ -4,3 +4,7 @@
 
 pub mod decision;
 pub mod facts;
+pub mod mandate;
+pub mod names;
+pub mod operation;
+pub mod reason;

@@ -1,0 +1,266 @@
+//! An operation: one proposal and all that became of it, with the states it may go through.
+
+use std::collections::BTreeMap;
+
+use countersign_erp_source::{Amount, CompanyId, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use super::decision::{Effect, Level, Stage};
+use super::names::{MandateId, Name, OperationId};
+
+/// The states of an operation (DESIGN 3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Status {
+    /// Decided, nothing booked, waits for a commit. Holds no slot.
+    Prepared,
+    /// Waits for a human.
+    Pending,
+    /// Claimed; the ERP is being called, or will be.
+    Executing,
+    /// The ERP was called and its answer was lost.
+    Unknown,
+    /// Done in the ERP.
+    Executed,
+    /// Refused.
+    Denied,
+    /// Surely not booked, and will not be.
+    Failed,
+    /// A human said no.
+    Rejected,
+    /// Nobody answered in time.
+    Expired,
+    /// Withdrawn.
+    Cancelled,
+}
+
+impl Status {
+    /// All states.
+    pub const ALL: [Self; 10] = [
+        Self::Prepared,
+        Self::Pending,
+        Self::Executing,
+        Self::Unknown,
+        Self::Executed,
+        Self::Denied,
+        Self::Failed,
+        Self::Rejected,
+        Self::Expired,
+        Self::Cancelled,
+    ];
+
+    /// The stable code.
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::Prepared => "prepared",
+            Self::Pending => "pending",
+            Self::Executing => "executing",
+            Self::Unknown => "unknown",
+            Self::Executed => "executed",
+            Self::Denied => "denied",
+            Self::Failed => "failed",
+            Self::Rejected => "rejected",
+            Self::Expired => "expired",
+            Self::Cancelled => "cancelled",
+        }
+    }
+
+    /// The state with that code.
+    pub fn from_code(code: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.code() == code)
+    }
+
+    /// Whether it holds the one slot of its bill or vendor.
+    pub fn is_live(self) -> bool {
+        matches!(self, Self::Pending | Self::Executing | Self::Unknown)
+    }
+
+    /// Whether nothing will come of it any more.
+    pub fn is_final(self) -> bool {
+        !self.is_live() && self != Self::Prepared
+    }
+
+    /// Whether a step from this state to `next` exists at all. Every write of a state asks this.
+    pub fn may_become(self, next: Self) -> bool {
+        use Status::{
+            Cancelled, Denied, Executed, Executing, Expired, Failed, Pending, Prepared, Rejected,
+            Unknown,
+        };
+        match self {
+            Prepared => matches!(next, Pending | Executing | Denied | Expired | Cancelled),
+            Pending => matches!(next, Executing | Denied | Rejected | Expired | Cancelled),
+            Executing => matches!(next, Executed | Failed | Unknown | Denied | Pending),
+            Unknown => matches!(next, Executed | Executing | Failed),
+            // A denial at stage `error` binds nothing: the same call decides anew.
+            Denied => matches!(next, Prepared | Pending | Executing | Denied),
+            Executed | Failed | Rejected | Expired | Cancelled => false,
+        }
+    }
+}
+
+/// Where the value of a parameter came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// A claim of the mandate.
+    Mandate,
+    /// A record that the gateway itself read.
+    SystemOfRecord,
+    /// Between nothing and a bound that the gateway itself read.
+    BoundedBySystemOfRecord,
+    /// The caller's own word.
+    Untrusted,
+}
+
+/// A parameter after resolution: the record's value, never the spelling that was sent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Param {
+    /// The value, whole.
+    pub value: String,
+    /// What a caller with a mandate sees of it.
+    pub masked: String,
+    /// Where it came from.
+    pub origin: Origin,
+    /// Which record.
+    #[serde(rename = "ref")]
+    pub reference: String,
+    /// The bound, for [`Origin::BoundedBySystemOfRecord`].
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub bound: Option<String>,
+}
+
+/// Parameters by name.
+pub type Params = BTreeMap<String, Param>;
+
+/// A fact as it is kept with the operation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeptFact {
+    /// Yes or no, a whole number, or a word.
+    pub value: serde_json::Value,
+    /// Where it was read.
+    pub source: String,
+    /// When.
+    pub at: Timestamp,
+    /// Whether a caller with a mandate sees it.
+    pub agents_see: bool,
+}
+
+/// What was decided last.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decision {
+    /// What it does.
+    pub effect: Effect,
+    /// Where it was decided.
+    pub stage: Stage,
+    /// Stable codes, or ids of policies.
+    pub reasons: Vec<String>,
+    /// A sentence for whoever has to act on it.
+    pub detail: String,
+    /// The digest of the policy text, where policy was asked.
+    pub policy: Option<String>,
+}
+
+/// Who proposed, and by which key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Origins {
+    /// The mandate's company.
+    pub company: CompanyId,
+    /// The mandate's principal.
+    pub principal: Name,
+    /// The mandate's agent.
+    pub agent: Name,
+    /// The mandate of the newest call.
+    pub mandate: MandateId,
+}
+
+/// What was resolved and found out, as far as the pipeline came.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Substance {
+    /// What it is about, for the one-live-operation rule: `bill/INV-2291`.
+    pub thing: Option<String>,
+    /// The vendor, for freezes.
+    pub counterparty: Option<String>,
+    /// The amount that it claims.
+    pub amount: Option<Amount>,
+    /// The resolved parameters.
+    pub params: Params,
+    /// The facts.
+    pub facts: BTreeMap<String, KeptFact>,
+    /// The hash that approvals are bound to.
+    pub hash: Option<String>,
+}
+
+/// An operation as the store holds it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Operation {
+    /// Its id.
+    pub id: OperationId,
+    /// The action's name, as it was sent.
+    pub action: String,
+    /// Who proposed.
+    pub origins: Origins,
+    /// The caller's idempotency key.
+    pub key: String,
+    /// SHA-256 of the canonical proposal.
+    pub request_digest: String,
+    /// The `args` as they were sent.
+    pub args: String,
+    /// Whether it was sent to be prepared only.
+    pub prepare: bool,
+    /// Its state.
+    pub status: Status,
+    /// What was decided last.
+    pub decision: Decision,
+    /// What it is about.
+    pub substance: Substance,
+    /// The level that it needs or needed.
+    pub level: Level,
+    /// Until when a prepared or pending one waits.
+    pub waits_until: Option<Timestamp>,
+    /// What the ERP holds, as read back.
+    pub result: Option<OperationResult>,
+    /// When it was proposed.
+    pub created_at: Timestamp,
+    /// When it last changed.
+    pub updated_at: Timestamp,
+    /// Counts its changes; every write compares it.
+    pub version: i64,
+}
+
+/// What the ERP holds for an executed operation, as read back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OperationResult {
+    /// The payment's id.
+    pub payment_ref: String,
+    /// What was paid.
+    pub amount: String,
+    /// In which currency.
+    pub currency: String,
+    /// The state of the bill then.
+    pub bill_state: String,
+    /// What was left of the bill then.
+    pub amount_due: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn final_states_stay_what_they_are() {
+        for status in Status::ALL {
+            assert_eq!(Status::from_code(status.code()), Some(status));
+            for next in Status::ALL {
+                if status.is_final() && status != Status::Denied {
+                    assert!(!status.may_become(next), "{status:?} to {next:?}");
+                }
+            }
+        }
+        assert!(!Status::Pending.may_become(Status::Executed), "nothing executes unclaimed");
+        assert!(!Status::Unknown.may_become(Status::Denied), "what may be booked is not denied");
+        assert!(!Status::Unknown.may_become(Status::Pending), "what may be booked does not wait");
+        assert!(
+            !Status::Executing.may_become(Status::Cancelled),
+            "what is claimed is not withdrawn"
+        );
+    }
+}

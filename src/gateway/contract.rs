@@ -1,0 +1,361 @@
+//! Stage `contract`: what was sent, read strictly. A proposal has an action, its arguments and a
+//! mode, and the caller has no field for anything else.
+//!
+//! It knows names and forms of JSON, not what an argument means: that is the pack's.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use aws_lc_rs::digest;
+use serde::Deserialize;
+use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+use super::hex;
+use super::pack::Denial;
+use crate::domain::decision::Stage;
+use crate::domain::reason::Reason;
+
+/// The most characters that a text argument may have before its own form is looked at.
+const TEXT_CHARS_MAX: usize = 500;
+
+/// Whether to execute what is permitted, or only to say what would happen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// Decide and execute.
+    Commit,
+    /// Decide only.
+    Prepare,
+}
+
+/// A body that is no proposal at all: no operation comes of it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Unreadable(String);
+
+/// A proposal that could be read. What is wrong inside is decided at stage `contract`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Proposal {
+    /// The action as it was sent; other JSON than a text is kept as its text.
+    pub action: String,
+    /// The arguments as they were sent.
+    pub args: String,
+    /// The mode; `None` if it was neither of the two.
+    pub mode: Option<Mode>,
+    /// SHA-256 over the canonical form: the same content in another spelling has the same.
+    pub digest: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Body<'a> {
+    #[serde(borrow, default, deserialize_with = "present")]
+    action: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    args: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    mode: Option<&'a RawValue>,
+}
+
+/// Keeps `null` apart from a key that is not there.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
+}
+
+impl Proposal {
+    /// Reads a body.
+    ///
+    /// # Errors
+    /// [`Unreadable`] if it is no JSON object, or one with a duplicate or unknown key.
+    pub fn from_body(body: &[u8]) -> Result<Self, Unreadable> {
+        let text = std::str::from_utf8(body)
+            .map_err(|fault| Unreadable(format!("the body is not UTF-8: {fault}")))?;
+        // A struct would also be read from an array.
+        if !text.trim_start_matches([' ', '\t', '\r', '\n']).starts_with('{') {
+            return Err(Unreadable("the body is not a JSON object".to_owned()));
+        }
+        let parts: Body<'_> = serde_json::from_str(text)
+            .map_err(|fault| Unreadable(format!("the body is not a proposal: {fault}")))?;
+        let raw = |part: Option<&RawValue>| part.map_or("null", RawValue::get).to_owned();
+        let action = raw(parts.action);
+        let mode = match parts.mode.map(RawValue::get) {
+            None => Some(Mode::Commit),
+            Some(text) => match serde_json::from_str::<String>(text).as_deref() {
+                Ok("commit") => Some(Mode::Commit),
+                Ok("prepare") => Some(Mode::Prepare),
+                Ok(_) | Err(_) => None,
+            },
+        };
+        let args = raw(parts.args);
+        let mode_text = parts.mode.map_or("\"commit\"", RawValue::get);
+        let canonical = canonical(&[("action", &action), ("args", &args), ("mode", mode_text)]);
+        // What has no canonical form (duplicate keys, too deep) is itself only, spelling included.
+        let digest = sha256(canonical.as_deref().unwrap_or(text));
+        let action = serde_json::from_str::<String>(&action).unwrap_or(action);
+        Ok(Self { action, args, mode, digest })
+    }
+}
+
+fn sha256(text: &str) -> String {
+    hex(digest::digest(&digest::SHA256, text.as_bytes()).as_ref())
+}
+
+fn canonical(parts: &[(&str, &str)]) -> Option<String> {
+    let values: BTreeMap<&str, Strict> = parts
+        .iter()
+        .map(|(name, text)| serde_json::from_str::<Strict>(text).map(|value| (*name, value)))
+        .collect::<Result<_, _>>()
+        .ok()?;
+    let values: BTreeMap<&str, &serde_json::Value> =
+        values.iter().map(|(name, value)| (*name, &value.0)).collect();
+    serde_json_canonicalizer::to_string(&values).ok()
+}
+
+/// Any JSON value in which no object has a key twice.
+struct Strict(serde_json::Value);
+
+impl<'de> Deserialize<'de> for Strict {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct StrictVisitor;
+        impl<'de> Visitor<'de> for StrictVisitor {
+            type Value = serde_json::Value;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a JSON value")
+            }
+            fn visit_unit<E: de::Error>(self) -> Result<Self::Value, E> {
+                Ok(serde_json::Value::Null)
+            }
+            fn visit_bool<E: de::Error>(self, value: bool) -> Result<Self::Value, E> {
+                Ok(value.into())
+            }
+            fn visit_i64<E: de::Error>(self, value: i64) -> Result<Self::Value, E> {
+                Ok(value.into())
+            }
+            fn visit_u64<E: de::Error>(self, value: u64) -> Result<Self::Value, E> {
+                Ok(value.into())
+            }
+            fn visit_f64<E: de::Error>(self, value: f64) -> Result<Self::Value, E> {
+                Ok(value.into())
+            }
+            fn visit_str<E: de::Error>(self, value: &str) -> Result<Self::Value, E> {
+                Ok(value.into())
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
+                let mut all = Vec::new();
+                while let Some(Strict(item)) = items.next_element()? {
+                    all.push(item);
+                }
+                Ok(all.into())
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
+                let mut all = serde_json::Map::new();
+                while let Some((key, Strict(value))) = entries.next_entry::<String, Strict>()? {
+                    if all.insert(key, value).is_some() {
+                        return Err(de::Error::custom("a key stands twice in one object"));
+                    }
+                }
+                Ok(all.into())
+            }
+        }
+        deserializer.deserialize_any(StrictVisitor).map(Self)
+    }
+}
+
+/// The value of an argument: a text, or a reference that the gateway resolves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Term {
+    /// A text.
+    Text(String),
+    /// `{"ref":"…"}`.
+    Reference(String),
+}
+
+impl<'de> Deserialize<'de> for Term {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct TermVisitor;
+        impl<'de> Visitor<'de> for TermVisitor {
+            type Value = Term;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a text or {\"ref\":\"…\"}")
+            }
+            fn visit_str<E: de::Error>(self, value: &str) -> Result<Term, E> {
+                Ok(Term::Text(value.to_owned()))
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Term, A::Error> {
+                let Some((key, value)) = entries.next_entry::<String, String>()? else {
+                    return Err(de::Error::custom("a reference is {\"ref\":\"…\"}"));
+                };
+                if key != "ref" || entries.next_key::<de::IgnoredAny>()?.is_some() {
+                    return Err(de::Error::custom("a reference has the one key `ref`"));
+                }
+                Ok(Term::Reference(value))
+            }
+        }
+        deserializer.deserialize_any(TermVisitor)
+    }
+}
+
+/// The arguments of an action, each exactly once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Terms(BTreeMap<String, Term>);
+
+impl<'de> Deserialize<'de> for Terms {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct TermsVisitor;
+        impl<'de> Visitor<'de> for TermsVisitor {
+            type Value = BTreeMap<String, Term>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
+                let mut all = BTreeMap::new();
+                while let Some(key) = entries.next_key::<String>()? {
+                    let value = entries.next_value::<Term>().map_err(|fault| {
+                        de::Error::custom(format!("`{}`: {fault}", printable(&key)))
+                    })?;
+                    if all.insert(key.clone(), value).is_some() {
+                        let text = format!("`{}` stands twice", printable(&key));
+                        return Err(de::Error::custom(text));
+                    }
+                }
+                Ok(all)
+            }
+        }
+        deserializer.deserialize_map(TermsVisitor).map(Self)
+    }
+}
+
+impl Terms {
+    /// Reads arguments that are exactly those named.
+    ///
+    /// # Errors
+    /// A denial at stage `contract` that names the argument.
+    pub fn parse(args: &str, names: &[&str]) -> Result<Self, Denial> {
+        let terms: Self =
+            serde_json::from_str(args).map_err(|fault| invalid(&format!("args: {fault}")))?;
+        if let Some(unknown) = terms.0.keys().find(|key| !names.contains(&key.as_str())) {
+            return Err(invalid(&format!(
+                "`{}` is no argument of this action",
+                printable(unknown)
+            )));
+        }
+        if let Some(missing) = names.iter().find(|name| !terms.0.contains_key(**name)) {
+            return Err(invalid(&format!("`{missing}` is missing")));
+        }
+        for (name, term) in &terms.0 {
+            let (Term::Text(text) | Term::Reference(text)) = term;
+            if text.chars().any(char::is_control) {
+                return Err(invalid(&format!("`{name}` holds a control character")));
+            }
+            if text.is_empty() || text.chars().count() > TEXT_CHARS_MAX {
+                return Err(invalid(&format!("`{name}` has 1 to {TEXT_CHARS_MAX} characters")));
+            }
+        }
+        Ok(terms)
+    }
+
+    /// An argument that must be a text.
+    ///
+    /// # Errors
+    /// A denial at stage `contract`.
+    pub fn text(&self, name: &str) -> Result<&str, Denial> {
+        match self.term(name)? {
+            Term::Text(text) => Ok(text),
+            Term::Reference(_) => Err(invalid(&format!("`{name}` cannot be a reference"))),
+        }
+    }
+
+    /// An argument that may be a text or a reference.
+    ///
+    /// # Errors
+    /// A denial at stage `contract`.
+    pub fn term(&self, name: &str) -> Result<&Term, Denial> {
+        self.0.get(name).ok_or_else(|| invalid(&format!("`{name}` is missing")))
+    }
+}
+
+/// A denial at stage `contract`.
+pub fn invalid(detail: &str) -> Denial {
+    Denial::saying(Stage::Contract, Reason::InvalidArgs, detail)
+}
+
+/// The caller's own text, shortened and without characters that change how it is shown.
+fn printable(text: &str) -> String {
+    text.chars().take(40).flat_map(char::escape_debug).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NAMES: [&str; 2] = ["payee", "amount"];
+
+    #[track_caller]
+    fn refused(args: &str, expected: &str) {
+        let denial = Terms::parse(args, &NAMES).unwrap_err();
+        assert_eq!(denial.stage, Stage::Contract);
+        assert!(denial.detail.contains(expected), "`{args}`: {}", denial.detail);
+    }
+
+    #[test]
+    fn arguments_are_exactly_those_of_the_action() {
+        let terms = Terms::parse(r#"{"payee":{"ref":"V-1"},"amount":"1.00"}"#, &NAMES).unwrap();
+        assert_eq!(terms.term("payee"), Ok(&Term::Reference("V-1".to_owned())));
+        assert_eq!(terms.text("amount"), Ok("1.00"));
+        assert!(terms.text("payee").is_err(), "a reference is no text");
+        refused(r#"{"payee":"a"}"#, "`amount` is missing");
+        refused(r#"{"payee":"a","amount":"1","scope":"all"}"#, "`scope` is no argument");
+        refused(r#"{"payee":"a","payee":"b","amount":"1"}"#, "stands twice");
+        refused(r#"{"payee":"a","\u0070ayee":"b","amount":"1"}"#, "stands twice");
+        refused(r#"["a","1"]"#, "expected an object");
+        refused("null", "expected an object");
+        for value in ["1", "1.0", "null", "true", "[]", "{}", r#"["1"]"#, r#"{"ref":1}"#] {
+            refused(&format!(r#"{{"payee":"a","amount":{value}}}"#), "`amount`");
+        }
+        for value in [r#"{"ref":"V","x":"y"}"#, r#"{"ref":"V","ref":"W"}"#, r#"{"x":"V"}"#] {
+            refused(&format!(r#"{{"payee":{value},"amount":"1"}}"#), "`payee`");
+        }
+        for value in [r#""\u0000""#, r#""a\nb""#, r#"{"ref":"\u007f"}"#] {
+            refused(&format!(r#"{{"payee":{value},"amount":"1"}}"#), "control character");
+        }
+        refused(&format!(r#"{{"payee":"{}","amount":"1"}}"#, "a".repeat(501)), "1 to 500");
+        refused(r#"{"payee":"","amount":"1"}"#, "1 to 500");
+        let deep = format!("{}{}", "[".repeat(5000), "]".repeat(5000));
+        refused(&format!(r#"{{"payee":{deep},"amount":"1"}}"#), "`payee`");
+    }
+
+    #[test]
+    fn a_body_is_one_object_with_known_keys() {
+        for body in [
+            "",
+            "null",
+            "[]",
+            r#"["invoice.pay",{},"commit"]"#,
+            "{",
+            r#"{"action":"a"}x"#,
+            r#"{"action":"a","args":{},"scope":"x"}"#,
+            r#"{"action":"a","action":"b","args":{}}"#,
+        ] {
+            assert!(Proposal::from_body(body.as_bytes()).is_err(), "`{body}`");
+        }
+        assert!(Proposal::from_body(b"{\"action\":\"\xff\"}").is_err());
+        let proposal = Proposal::from_body(br#"{"action":7,"args":[],"mode":"now"}"#).unwrap();
+        assert_eq!((proposal.action.as_str(), proposal.mode), ("7", None));
+        let null_mode = Proposal::from_body(br#"{"action":"a","args":{},"mode":null}"#).unwrap();
+        assert_eq!(null_mode.mode, None, "null is not a default");
+    }
+
+    #[test]
+    fn the_same_content_has_the_same_digest() {
+        let digest = |body: &str| Proposal::from_body(body.as_bytes()).unwrap().digest;
+        let one = digest(r#"{"action":"a","args":{"x":"1","y":"2"}}"#);
+        assert_eq!(digest(r#"{"mode":"commit","action":"a","args":{"x":"1","y":"2"}}"#), one);
+        assert_eq!(digest(r#"{ "args": {"y":"\u0032", "x":"1"}, "action":"a" }"#), one);
+        assert_ne!(digest(r#"{"action":"a","args":{"x":"1","y":"3"}}"#), one);
+        assert_ne!(digest(r#"{"action":"a","args":{"x":"1","y":"3","y":"2"}}"#), one);
+        assert_ne!(digest(r#"{"action":"a","args":{"x":"1","y":"2"},"mode":"prepare"}"#), one);
+    }
+}

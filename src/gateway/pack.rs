@@ -1,0 +1,206 @@
+//! The seam between the pipeline and a pack of actions. The pipeline decides and claims; a pack
+//! brings contracts, trusted sources, facts, a floor and the hands that act on the ERP.
+//!
+//! The pipeline knows no accounts payable: for it a bill is a *thing* that at most one operation
+//! may hold, a vendor is a *counterparty* that may be frozen.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use countersign_erp_source::{Amount, CompanyId, Marker, Timestamp};
+
+use super::contract::Terms;
+use crate::domain::decision::Stage;
+use crate::domain::facts::Facts;
+use crate::domain::mandate::Mandate;
+use crate::domain::operation::{OperationResult, Params};
+use crate::domain::reason::Reason;
+
+/// A refusal at a stage.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Denial {
+    /// Where.
+    pub stage: Stage,
+    /// Stable codes, or ids of policies.
+    pub reasons: Vec<String>,
+    /// A sentence for whoever has to act on it. Shown to the caller: it repeats no record that the
+    /// caller may not see.
+    pub detail: String,
+    /// What the receipt says besides: for auditors only.
+    pub evidence: BTreeMap<String, String>,
+}
+
+impl Denial {
+    /// A refusal for one reason, with that reason's own text.
+    pub fn new(stage: Stage, reason: Reason) -> Self {
+        Self::saying(stage, reason, reason.text())
+    }
+
+    /// A refusal for one reason, with a text of its own.
+    pub fn saying(stage: Stage, reason: Reason, detail: impl Into<String>) -> Self {
+        Self {
+            stage,
+            reasons: vec![reason.code().to_owned()],
+            detail: detail.into(),
+            evidence: BTreeMap::new(),
+        }
+    }
+
+    /// Something went wrong inside the gateway. `evidence` is for the receipt and the log.
+    pub fn error(reason: Reason, evidence: impl fmt::Display) -> Self {
+        Self::new(Stage::Error, reason).with("error", evidence.to_string())
+    }
+
+    /// Adds what only auditors see.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: impl Into<String>) -> Self {
+        self.evidence.insert(name.to_owned(), value.into());
+        self
+    }
+
+    /// Whether it is an error, which ends and voids nothing that was decided before.
+    pub fn is_error(&self) -> bool {
+        self.stage == Stage::Error
+    }
+}
+
+/// What a proposal became when every value was looked up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resolved {
+    /// The parameters, whole and masked, each with its origin.
+    pub params: Params,
+    /// The ERP's own record ids and figures that an approval is bound to.
+    pub records: BTreeMap<&'static str, String>,
+    /// What at most one live operation of the company may hold: `bill/INV-2291`.
+    pub thing: String,
+    /// The vendor, for freezes.
+    pub counterparty: String,
+    /// What is claimed.
+    pub amount: Amount,
+    /// The most that may ever be claimed for the thing: pinned at its first claim.
+    pub total: Amount,
+}
+
+/// What the claim gives to an order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claim {
+    /// Names this attempt.
+    pub marker: Marker,
+    /// The store's id.
+    pub store: String,
+    /// The store's sequence number.
+    pub seq: u64,
+    /// The pinned total.
+    pub total: Amount,
+    /// Not to be booked after this, by the ERP's clock.
+    pub not_after: Timestamp,
+}
+
+/// One proposal, resolved against the records of one moment.
+#[async_trait]
+pub trait Case: Send + Sync + fmt::Debug {
+    /// What it resolved to.
+    fn resolved(&self) -> &Resolved;
+
+    /// Finds out the facts. An absent fact is an error, never `false`.
+    ///
+    /// # Errors
+    /// A denial at stage `policy` where a rule says so, at stage `error` where a fact cannot be had.
+    async fn facts(&self) -> Result<Facts, Denial>;
+
+    /// What the floor refuses, whatever the policy text says (I11).
+    fn floor(&self, facts: &Facts) -> Vec<Reason>;
+
+    /// The exact text of the order for that claim.
+    fn order(&self, claim: &Claim) -> String;
+}
+
+/// What a booking read back as.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Booking {
+    /// For the operation.
+    pub result: OperationResult,
+    /// In which ways it is not what was ordered; empty if it is.
+    pub differences: Vec<String>,
+    /// For the receipt: what the ERP said.
+    pub evidence: BTreeMap<String, String>,
+}
+
+/// What became of an order that was handed over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Sent {
+    /// Booked.
+    Booked(Booking),
+    /// Surely not booked, and the ERP says why.
+    Refused {
+        /// The ERP side's code.
+        code: &'static str,
+        /// Refused only because of its age: a new order may be made.
+        too_late: bool,
+    },
+    /// Surely never left this host.
+    NotSent {
+        /// For log and receipt.
+        reason: String,
+    },
+    /// May be booked.
+    Unknown {
+        /// For log and receipt.
+        reason: String,
+    },
+    /// ERP and store do not belong together any more.
+    Contradicted {
+        /// The ERP side's code.
+        code: &'static str,
+    },
+}
+
+/// What a look-up found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Found {
+    /// It is booked.
+    Booked(Booking),
+    /// It is not booked, and cannot be any more.
+    ProvedAbsent {
+        /// The ERP's clock, under the lock.
+        erp_time: Timestamp,
+    },
+    /// Not found, which proves nothing yet.
+    NotYet,
+}
+
+/// A pack of actions.
+#[async_trait]
+pub trait Pack: Send + Sync + fmt::Debug {
+    /// The actions that it knows, each also the name of its scope.
+    fn actions(&self) -> &'static [&'static str];
+
+    /// The names of the arguments of that action, all required.
+    fn arguments(&self, action: &str) -> &'static [&'static str];
+
+    /// Checks the forms of the arguments (stage `contract`) and looks every value up (stage
+    /// `provenance`).
+    ///
+    /// # Errors
+    /// A denial at `contract`, `provenance` or `error`.
+    async fn resolve(
+        &self,
+        action: &str,
+        terms: &Terms,
+        mandate: &Mandate,
+    ) -> Result<Arc<dyn Case>, Denial>;
+
+    /// What forbids paying through the ERP now; empty if it is ready.
+    fn not_ready(&self) -> Vec<String>;
+
+    /// Hands the order to the ERP.
+    async fn send(&self, company: &CompanyId, order: &str) -> Sent;
+
+    /// Looks for the order in the ERP.
+    ///
+    /// # Errors
+    /// What went wrong, for log and receipt; nothing follows from it.
+    async fn look_up(&self, company: &CompanyId, order: &str) -> Result<Found, String>;
+}
