@@ -1,0 +1,212 @@
+//! Attempts: one claim each, with the order that it was made for. They are what the sums of a bill
+//! are made of.
+
+use countersign_erp_source::{Amount, CompanyId, Currency, Timestamp};
+
+use super::{Conn, Row, StoreError};
+use crate::domain::names::OperationId;
+
+const TABLE: &str = "attempt";
+
+macro_rules! select {
+    ($rest:literal) => {
+        concat!(
+            "select marker, seq, operation, company, thing, counterparty, amount_minor, ",
+            "total_minor, currency, order_text, operation_hash, not_after, lease_until, daemon, ",
+            "state, payment, claimed_at from attempt ",
+            $rest
+        )
+    };
+}
+
+/// What became of an attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AttemptState {
+    /// May be booked.
+    Open,
+    /// Booked.
+    Booked,
+    /// The ERP surely booked nothing.
+    Refused,
+    /// Surely never sent.
+    NotSent,
+    /// Proved absent by the ERP.
+    Absent,
+    /// Denied after the claim, before anything was sent.
+    Withdrawn,
+}
+
+impl AttemptState {
+    /// The stable code.
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Booked => "booked",
+            Self::Refused => "refused",
+            Self::NotSent => "not_sent",
+            Self::Absent => "absent",
+            Self::Withdrawn => "withdrawn",
+        }
+    }
+
+    fn from_code(code: &str) -> Option<Self> {
+        [Self::Open, Self::Booked, Self::Refused, Self::NotSent, Self::Absent, Self::Withdrawn]
+            .into_iter()
+            .find(|state| state.code() == code)
+    }
+}
+
+/// An attempt as the store holds it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Attempt {
+    /// The marker, in hexadecimal.
+    pub marker: String,
+    /// The store's sequence number.
+    pub seq: i64,
+    /// Whose attempt.
+    pub operation: OperationId,
+    /// The company.
+    pub company: CompanyId,
+    /// What it holds.
+    pub thing: String,
+    /// The vendor.
+    pub counterparty: String,
+    /// What it claims.
+    pub amount: Amount,
+    /// The pinned total.
+    pub total: Amount,
+    /// The exact order.
+    pub order_text: String,
+    /// The operation's hash at the claim.
+    pub operation_hash: String,
+    /// The order's deadline, by the ERP's clock.
+    pub not_after: Timestamp,
+    /// Until when the daemon that claimed it is at work on it.
+    pub lease_until: Timestamp,
+    /// That daemon.
+    pub daemon: String,
+    /// What became of it.
+    pub state: AttemptState,
+    /// The ERP's payment.
+    pub payment: Option<String>,
+    /// When it was claimed.
+    pub claimed_at: Timestamp,
+}
+
+impl std::fmt::Debug for Attempt {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Order and marker are secrets.
+        f.debug_struct("Attempt")
+            .field("operation", &self.operation)
+            .field("seq", &self.seq)
+            .field("state", &self.state)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What is claimed or booked for a thing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Claimed {
+    /// The sum in minor units.
+    pub sum_minor: i64,
+    /// The total that the first of them pinned, in minor units.
+    pub total_minor: Option<i64>,
+}
+
+/// What is claimed or booked for that thing by other operations than `but`.
+pub async fn claimed(
+    conn: &mut Conn<'_>,
+    company: &CompanyId,
+    thing: &str,
+    but: &OperationId,
+) -> Result<Claimed, StoreError> {
+    let sql = "select cast(coalesce(sum(case when operation <> $3 then amount_minor else 0 end), 0) \
+               as bigint) as minor, min(total_minor) as total from attempt \
+               where company = $1 and thing = $2 and state in ('open', 'booked')";
+    let args = [company.as_str().into(), thing.into(), but.as_str().into()];
+    let row = super::one(conn.fetch_optional(sql, &args).await?, TABLE)?;
+    Ok(Claimed { sum_minor: row.int("minor")?, total_minor: row.opt_int("total")? })
+}
+
+/// The operation's open attempt, if there is one.
+pub async fn find_open(
+    conn: &mut Conn<'_>,
+    operation: &OperationId,
+) -> Result<Option<Attempt>, StoreError> {
+    let sql = select!("where operation = $1 and state = 'open'");
+    let row = conn.fetch_optional(sql, &[operation.as_str().into()]).await?;
+    row.map(|row| from_row(&row)).transpose()
+}
+
+/// Writes a new open attempt.
+pub async fn insert(conn: &mut Conn<'_>, attempt: &Attempt) -> Result<(), StoreError> {
+    let sql = "insert into attempt (marker, seq, operation, company, thing, counterparty, \
+               amount_minor, total_minor, currency, order_text, operation_hash, not_after, \
+               lease_until, daemon, state, claimed_at) values ($1, $2, $3, $4, $5, $6, $7, $8, \
+               $9, $10, $11, $12, $13, $14, $15, $16)";
+    let args = [
+        attempt.marker.as_str().into(),
+        attempt.seq.into(),
+        attempt.operation.as_str().into(),
+        attempt.company.as_str().into(),
+        attempt.thing.as_str().into(),
+        attempt.counterparty.as_str().into(),
+        attempt.amount.minor().into(),
+        attempt.total.minor().into(),
+        attempt.amount.currency().code().into(),
+        attempt.order_text.as_str().into(),
+        attempt.operation_hash.as_str().into(),
+        attempt.not_after.as_millis().into(),
+        attempt.lease_until.as_millis().into(),
+        attempt.daemon.as_str().into(),
+        attempt.state.code().into(),
+        attempt.claimed_at.as_millis().into(),
+    ];
+    super::exactly_one(conn.execute(sql, &args).await?, TABLE)
+}
+
+/// Closes an open attempt. `false` if it is not open any more.
+pub async fn settle(
+    conn: &mut Conn<'_>,
+    marker: &str,
+    state: AttemptState,
+    payment: Option<&str>,
+    note: &str,
+    at: Timestamp,
+) -> Result<bool, StoreError> {
+    let sql = "update attempt set state = $1, payment = $2, note = $3, settled_at = $4 \
+               where marker = $5 and state = 'open'";
+    let args = [
+        state.code().into(),
+        payment.map(ToOwned::to_owned).into(),
+        note.into(),
+        at.as_millis().into(),
+        marker.into(),
+    ];
+    Ok(conn.execute(sql, &args).await? == 1)
+}
+
+fn from_row(row: &Row) -> Result<Attempt, StoreError> {
+    let bad = |column: &str| StoreError::inconsistent(TABLE, format!("`{column}` cannot be read"));
+    let currency =
+        Currency::from_code(&row.text("currency")?).map_err(|_fault| bad("currency"))?;
+    Ok(Attempt {
+        marker: row.text("marker")?,
+        seq: row.int("seq")?,
+        operation: OperationId::parse(&row.text("operation")?)
+            .map_err(|_fault| bad("operation"))?,
+        company: CompanyId::new(row.text("company")?).map_err(|_fault| bad("company"))?,
+        thing: row.text("thing")?,
+        counterparty: row.text("counterparty")?,
+        amount: Amount::from_minor(row.int("amount_minor")?, currency),
+        total: Amount::from_minor(row.int("total_minor")?, currency),
+        order_text: row.text("order_text")?,
+        operation_hash: row.text("operation_hash")?,
+        not_after: Timestamp::from_millis(row.int("not_after")?),
+        lease_until: Timestamp::from_millis(row.int("lease_until")?),
+        daemon: row.text("daemon")?,
+        state: AttemptState::from_code(&row.text("state")?).ok_or_else(|| bad("state"))?,
+        payment: row.opt_text("payment")?,
+        claimed_at: Timestamp::from_millis(row.int("claimed_at")?),
+    })
+}

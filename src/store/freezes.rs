@@ -1,0 +1,196 @@
+//! Freezes and alarms.
+
+use countersign_erp_source::{CompanyId, Timestamp};
+
+use super::{Conn, Row, StoreError};
+use crate::domain::names::{AlarmId, FreezeId};
+
+/// What a freeze stops.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FreezeScope {
+    /// Everything.
+    All,
+    /// One company.
+    Company(String),
+    /// One vendor of one company.
+    Vendor {
+        /// The company.
+        company: String,
+        /// The vendor.
+        vendor: String,
+    },
+}
+
+impl FreezeScope {
+    /// The stable code.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::All => "all",
+            Self::Company(_) => "company",
+            Self::Vendor { .. } => "vendor",
+        }
+    }
+
+    fn parts(&self) -> (Option<String>, Option<String>) {
+        match self {
+            Self::All => (None, None),
+            Self::Company(company) => (Some(company.clone()), None),
+            Self::Vendor { company, vendor } => (Some(company.clone()), Some(vendor.clone())),
+        }
+    }
+}
+
+/// A freeze.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Freeze {
+    /// Its id.
+    pub id: FreezeId,
+    /// What it stops.
+    pub scope: FreezeScope,
+    /// Why.
+    pub reason: String,
+    /// For an automatic one: the stable code of what caused it.
+    pub cause: Option<String>,
+    /// Who placed it; the daemon's own name for an automatic one.
+    pub placed_by: String,
+    /// When.
+    pub placed_at: Timestamp,
+}
+
+/// An alarm.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Alarm {
+    /// Its id.
+    pub id: AlarmId,
+    /// The stable code.
+    pub kind: String,
+    /// The company, where it is about one.
+    pub company: Option<String>,
+    /// The vendor, where it is about one.
+    pub counterparty: Option<String>,
+    /// The operation, where it is about one.
+    pub operation: Option<String>,
+    /// What happened and what to do.
+    pub detail: String,
+    /// When.
+    pub raised_at: Timestamp,
+}
+
+/// Whether anything in force stops payments to that vendor of that company.
+pub async fn is_frozen(
+    conn: &mut Conn<'_>,
+    company: &CompanyId,
+    counterparty: &str,
+) -> Result<bool, StoreError> {
+    let sql = "select count(*) as found from freeze where removed_at is null and (scope = 'all' \
+               or (scope = 'company' and company = $1) \
+               or (scope = 'vendor' and company = $1 and counterparty = $2))";
+    let args = [company.as_str().into(), counterparty.into()];
+    Ok(super::one(conn.fetch_optional(sql, &args).await?, "freeze")?.int("found")? > 0)
+}
+
+/// Places a freeze.
+pub async fn place(conn: &mut Conn<'_>, freeze: &Freeze) -> Result<(), StoreError> {
+    let (company, counterparty) = freeze.scope.parts();
+    let sql = "insert into freeze (id, scope, company, counterparty, reason, cause, automatic, \
+               placed_by, placed_at) values ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+    let args = [
+        freeze.id.as_str().into(),
+        freeze.scope.code().into(),
+        company.into(),
+        counterparty.into(),
+        freeze.reason.as_str().into(),
+        freeze.cause.clone().into(),
+        freeze.cause.is_some().into(),
+        freeze.placed_by.as_str().into(),
+        freeze.placed_at.as_millis().into(),
+    ];
+    super::exactly_one(conn.execute(sql, &args).await?, "freeze")
+}
+
+/// Whether an automatic freeze of that cause and scope is in force already.
+pub async fn stands(
+    conn: &mut Conn<'_>,
+    scope: &FreezeScope,
+    cause: &str,
+) -> Result<bool, StoreError> {
+    Ok(in_force(conn).await?.iter().any(|freeze| {
+        freeze.scope == *scope && freeze.cause.as_deref() == Some(cause)
+    }))
+}
+
+/// The freezes in force, the oldest first.
+pub async fn in_force(conn: &mut Conn<'_>) -> Result<Vec<Freeze>, StoreError> {
+    let sql = "select id, scope, company, counterparty, reason, cause, placed_by, placed_at \
+               from freeze where removed_at is null order by id";
+    conn.fetch_all(sql, &[]).await?.iter().map(freeze_from_row).collect()
+}
+
+/// Removes a freeze. `false` if it is not in force.
+pub async fn remove(
+    conn: &mut Conn<'_>,
+    id: &FreezeId,
+    by: &str,
+    because: &str,
+    at: Timestamp,
+) -> Result<bool, StoreError> {
+    let sql = "update freeze set removed_by = $1, removed_because = $2, removed_at = $3 \
+               where id = $4 and removed_at is null";
+    let args = [by.into(), because.into(), at.as_millis().into(), id.as_str().into()];
+    Ok(conn.execute(sql, &args).await? == 1)
+}
+
+/// Raises an alarm.
+pub async fn raise(conn: &mut Conn<'_>, alarm: &Alarm) -> Result<(), StoreError> {
+    let sql = "insert into alarm (id, kind, company, counterparty, operation, detail, raised_at) \
+               values ($1, $2, $3, $4, $5, $6, $7)";
+    let args = [
+        alarm.id.as_str().into(),
+        alarm.kind.as_str().into(),
+        alarm.company.clone().into(),
+        alarm.counterparty.clone().into(),
+        alarm.operation.clone().into(),
+        alarm.detail.as_str().into(),
+        alarm.raised_at.as_millis().into(),
+    ];
+    super::exactly_one(conn.execute(sql, &args).await?, "alarm")
+}
+
+/// The alarms that nobody closed, the oldest first.
+pub async fn open_alarms(conn: &mut Conn<'_>) -> Result<Vec<Alarm>, StoreError> {
+    let sql = "select id, kind, company, counterparty, operation, detail, raised_at from alarm \
+               where closed_at is null order by id";
+    let rows = conn.fetch_all(sql, &[]).await?;
+    rows.iter()
+        .map(|row| {
+            Ok(Alarm {
+                id: AlarmId::parse(&row.text("id")?)
+                    .map_err(|fault| StoreError::inconsistent("alarm", fault.to_string()))?,
+                kind: row.text("kind")?,
+                company: row.opt_text("company")?,
+                counterparty: row.opt_text("counterparty")?,
+                operation: row.opt_text("operation")?,
+                detail: row.text("detail")?,
+                raised_at: Timestamp::from_millis(row.int("raised_at")?),
+            })
+        })
+        .collect()
+}
+
+fn freeze_from_row(row: &Row) -> Result<Freeze, StoreError> {
+    let bad = |what: &str| StoreError::inconsistent("freeze", what.to_owned());
+    let scope = match (row.text("scope")?.as_str(), row.opt_text("company")?, row.opt_text("counterparty")?) {
+        ("all", None, None) => FreezeScope::All,
+        ("company", Some(company), None) => FreezeScope::Company(company),
+        ("vendor", Some(company), Some(vendor)) => FreezeScope::Vendor { company, vendor },
+        _ => return Err(bad("scope, company and vendor do not fit")),
+    };
+    Ok(Freeze {
+        id: FreezeId::parse(&row.text("id")?).map_err(|fault| bad(&fault.to_string()))?,
+        scope,
+        reason: row.text("reason")?,
+        cause: row.opt_text("cause")?,
+        placed_by: row.text("placed_by")?,
+        placed_at: Timestamp::from_millis(row.int("placed_at")?),
+    })
+}

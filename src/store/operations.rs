@@ -1,0 +1,321 @@
+//! Operations in the store: one row each, written only by comparing its version.
+
+use countersign_erp_source::{Amount, CompanyId, Currency, Timestamp};
+
+use super::{Conn, Row, StoreError, Val};
+use crate::domain::decision::{Effect, Level, Stage};
+use crate::domain::names::{MandateId, Name, OperationId};
+use crate::domain::operation::{Decision, Operation, Origins, Status, Substance};
+
+const TABLE: &str = "operation";
+
+macro_rules! select {
+    ($rest:literal) => {
+        concat!(
+            "select id, action, company, principal, agent, mandate, idempotency_key, ",
+            "request_digest, args, prepare, status, effect, stage, reasons, detail, ",
+            "policy_digest, thing, counterparty, amount_minor, currency, params, facts, ",
+            "operation_hash, level, waits_until, result, created_at, updated_at, version ",
+            "from operation ",
+            $rest
+        )
+    };
+}
+
+/// Which agent of which principal asks: operations belong to these three, whatever the mandate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Owner {
+    /// The company.
+    pub company: CompanyId,
+    /// The principal.
+    pub principal: Name,
+    /// The agent.
+    pub agent: Name,
+}
+
+/// The operation with that id.
+pub async fn find(conn: &mut Conn<'_>, id: &OperationId) -> Result<Option<Operation>, StoreError> {
+    let row = conn.fetch_optional(select!("where id = $1"), &[id.as_str().into()]).await?;
+    row.map(|row| from_row(&row)).transpose()
+}
+
+/// The operation that this key of this owner already made.
+pub async fn find_by_key(
+    conn: &mut Conn<'_>,
+    owner: &Owner,
+    key: &str,
+) -> Result<Option<Operation>, StoreError> {
+    let sql = select!(
+        "where company = $1 and principal = $2 and agent = $3 and idempotency_key = $4"
+    );
+    let args = [
+        owner.company.as_str().into(),
+        owner.principal.as_str().into(),
+        owner.agent.as_str().into(),
+        key.into(),
+    ];
+    conn.fetch_optional(sql, &args).await?.map(|row| from_row(&row)).transpose()
+}
+
+/// The owner's operations after that id, ascending, of that status where one is given.
+pub async fn list(
+    conn: &mut Conn<'_>,
+    owner: &Owner,
+    status: Option<Status>,
+    after: &str,
+    limit: i64,
+) -> Result<Vec<Operation>, StoreError> {
+    let sql = select!(
+        "where company = $1 and principal = $2 and agent = $3 and id > $4 \
+         and ($5 = '' or status = $5) order by id limit $6"
+    );
+    let args = [
+        owner.company.as_str().into(),
+        owner.principal.as_str().into(),
+        owner.agent.as_str().into(),
+        after.into(),
+        status.map_or("", Status::code).into(),
+        limit.into(),
+    ];
+    conn.fetch_all(sql, &args).await?.iter().map(from_row).collect()
+}
+
+/// The live operation for that thing, if there is one.
+pub async fn find_live(
+    conn: &mut Conn<'_>,
+    company: &CompanyId,
+    thing: &str,
+) -> Result<Option<Operation>, StoreError> {
+    let sql = select!(
+        "where company = $1 and thing = $2 and status in ('pending', 'executing', 'unknown')"
+    );
+    let args = [company.as_str().into(), thing.into()];
+    conn.fetch_optional(sql, &args).await?.map(|row| from_row(&row)).transpose()
+}
+
+/// Operations in that state, the longest untouched first.
+pub async fn in_state(
+    conn: &mut Conn<'_>,
+    status: Status,
+    limit: i64,
+) -> Result<Vec<Operation>, StoreError> {
+    let sql = select!("where status = $1 order by updated_at, id limit $2");
+    let args = [status.code().into(), limit.into()];
+    conn.fetch_all(sql, &args).await?.iter().map(from_row).collect()
+}
+
+/// Prepared and pending operations whose time is over.
+pub async fn overdue(
+    conn: &mut Conn<'_>,
+    now: Timestamp,
+    limit: i64,
+) -> Result<Vec<Operation>, StoreError> {
+    let sql = select!(
+        "where status in ('prepared', 'pending') and waits_until <= $1 order by waits_until limit $2"
+    );
+    let args = [now.as_millis().into(), limit.into()];
+    conn.fetch_all(sql, &args).await?.iter().map(from_row).collect()
+}
+
+/// Prepared and pending operations under that mandate.
+pub async fn waiting_under(
+    conn: &mut Conn<'_>,
+    mandate: &MandateId,
+) -> Result<Vec<Operation>, StoreError> {
+    let sql = select!("where mandate = $1 and status in ('prepared', 'pending') order by id");
+    let rows = conn.fetch_all(sql, &[mandate.as_str().into()]).await?;
+    rows.iter().map(from_row).collect()
+}
+
+/// How many operations of that mandate are pending.
+pub async fn count_pending(conn: &mut Conn<'_>, mandate: &MandateId) -> Result<i64, StoreError> {
+    let sql = "select count(*) as found from operation where mandate = $1 and status = 'pending'";
+    super::one(conn.fetch_optional(sql, &[mandate.as_str().into()]).await?, TABLE)?.int("found")
+}
+
+/// What the mandate's operations hold of its budget and calls.
+pub async fn reserved(
+    conn: &mut Conn<'_>,
+    mandate: &MandateId,
+    but: &OperationId,
+) -> Result<(i64, i64), StoreError> {
+    let sql = "select cast(coalesce(sum(amount_minor), 0) as bigint) as minor, count(*) as calls \
+               from operation where mandate = $1 and reserved = 1 and id <> $2";
+    let args = [mandate.as_str().into(), but.as_str().into()];
+    let row = super::one(conn.fetch_optional(sql, &args).await?, TABLE)?;
+    Ok((row.int("minor")?, row.int("calls")?))
+}
+
+/// Whether budget and call are reserved, and since when the operation executes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reservation {
+    /// Budget and call are taken.
+    pub reserved: bool,
+    /// Since when it executes.
+    pub executing_since: Option<Timestamp>,
+}
+
+/// The operation's reservation.
+pub async fn reservation(
+    conn: &mut Conn<'_>,
+    id: &OperationId,
+) -> Result<Reservation, StoreError> {
+    let sql = "select reserved, executing_since from operation where id = $1";
+    let row = super::one(conn.fetch_optional(sql, &[id.as_str().into()]).await?, TABLE)?;
+    Ok(Reservation {
+        reserved: row.flag("reserved")?,
+        executing_since: row.opt_int("executing_since")?.map(Timestamp::from_millis),
+    })
+}
+
+/// Writes a new operation.
+pub async fn insert(
+    conn: &mut Conn<'_>,
+    operation: &Operation,
+    reservation: Reservation,
+) -> Result<(), StoreError> {
+    let sql = "insert into operation (id, action, company, principal, agent, mandate, \
+               idempotency_key, request_digest, args, prepare, status, effect, stage, reasons, \
+               detail, policy_digest, thing, counterparty, amount_minor, currency, params, facts, \
+               operation_hash, level, waits_until, result, reserved, executing_since, created_at, \
+               updated_at, version) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, \
+               $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, \
+               $29, $30, $31)";
+    let mut args: Vec<Val> = vec![
+        operation.id.as_str().into(),
+        operation.action.as_str().into(),
+        operation.origins.company.as_str().into(),
+        operation.origins.principal.as_str().into(),
+        operation.origins.agent.as_str().into(),
+        operation.origins.mandate.as_str().into(),
+        operation.key.as_str().into(),
+        operation.request_digest.as_str().into(),
+        operation.args.as_str().into(),
+        operation.prepare.into(),
+    ];
+    args.extend(moving(operation, reservation)?);
+    args.extend([
+        operation.created_at.as_millis().into(),
+        operation.updated_at.as_millis().into(),
+        operation.version.into(),
+    ]);
+    super::exactly_one(conn.execute(sql, &args).await?, TABLE)
+}
+
+/// Writes what changed, if the row still has the version that was read.
+///
+/// INVARIANT: a state only moves along `Status::may_become`, from the version that was decided on;
+/// whoever comes second finds no row and must read again.
+pub async fn update(
+    conn: &mut Conn<'_>,
+    was: &Operation,
+    now: &Operation,
+    reservation: Reservation,
+) -> Result<bool, StoreError> {
+    if was.status != now.status && !was.status.may_become(now.status) {
+        return Err(StoreError::inconsistent(
+            TABLE,
+            format!("{} cannot become {}", was.status.code(), now.status.code()),
+        ));
+    }
+    let sql = "update operation set status = $1, effect = $2, stage = $3, reasons = $4, \
+               detail = $5, policy_digest = $6, thing = $7, counterparty = $8, \
+               amount_minor = $9, currency = $10, params = $11, facts = $12, \
+               operation_hash = $13, level = $14, waits_until = $15, result = $16, \
+               reserved = $17, executing_since = $18, updated_at = $19, mandate = $20, \
+               prepare = $21, version = version + 1 where id = $22 and version = $23";
+    let mut args = moving(now, reservation)?;
+    args.extend([
+        now.updated_at.as_millis().into(),
+        now.origins.mandate.as_str().into(),
+        now.prepare.into(),
+        was.id.as_str().into(),
+        was.version.into(),
+    ]);
+    Ok(conn.execute(sql, &args).await? == 1)
+}
+
+fn moving(operation: &Operation, reservation: Reservation) -> Result<Vec<Val>, StoreError> {
+    let substance = &operation.substance;
+    let json = |value: serde_json::Result<String>| {
+        value.map_err(|fault| StoreError::inconsistent(TABLE, fault.to_string()))
+    };
+    let result =
+        operation.result.as_ref().map(|result| json(serde_json::to_string(result))).transpose()?;
+    Ok(vec![
+        operation.status.code().into(),
+        operation.decision.effect.code().into(),
+        operation.decision.stage.code().into(),
+        json(serde_json::to_string(&operation.decision.reasons))?.into(),
+        operation.decision.detail.as_str().into(),
+        operation.decision.policy.clone().into(),
+        substance.thing.clone().into(),
+        substance.counterparty.clone().into(),
+        substance.amount.map(Amount::minor).into(),
+        substance.amount.map(|amount| amount.currency().code().to_owned()).into(),
+        json(serde_json::to_string(&substance.params))?.into(),
+        json(serde_json::to_string(&substance.facts))?.into(),
+        substance.hash.clone().into(),
+        operation.level.number().into(),
+        operation.waits_until.map(Timestamp::as_millis).into(),
+        result.into(),
+        reservation.reserved.into(),
+        reservation.executing_since.map(Timestamp::as_millis).into(),
+    ])
+}
+
+fn from_row(row: &Row) -> Result<Operation, StoreError> {
+    let bad = |column: &str| StoreError::inconsistent(TABLE, format!("`{column}` cannot be read"));
+    let json = |column: &'static str| -> Result<String, StoreError> { row.text(column) };
+    let name = |column: &'static str| -> Result<Name, StoreError> {
+        Name::parse(&row.text(column)?).map_err(|_fault| bad(column))
+    };
+    let amount = match (row.opt_int("amount_minor")?, row.opt_text("currency")?) {
+        (Some(minor), Some(code)) => {
+            let currency = Currency::from_code(&code).map_err(|_fault| bad("currency"))?;
+            Some(Amount::from_minor(minor, currency))
+        }
+        _ => None,
+    };
+    let parse = |column: &'static str| move |_fault| bad(column);
+    let result = row
+        .opt_text("result")?
+        .map(|text| serde_json::from_str(&text).map_err(parse("result")))
+        .transpose()?;
+    Ok(Operation {
+        id: OperationId::parse(&row.text("id")?).map_err(|_fault| bad("id"))?,
+        action: row.text("action")?,
+        origins: Origins {
+            company: CompanyId::new(row.text("company")?).map_err(|_fault| bad("company"))?,
+            principal: name("principal")?,
+            agent: name("agent")?,
+            mandate: MandateId::parse(&row.text("mandate")?).map_err(|_fault| bad("mandate"))?,
+        },
+        key: row.text("idempotency_key")?,
+        request_digest: row.text("request_digest")?,
+        args: row.text("args")?,
+        prepare: row.flag("prepare")?,
+        status: Status::from_code(&row.text("status")?).ok_or_else(|| bad("status"))?,
+        decision: Decision {
+            effect: Effect::from_code(&row.text("effect")?).ok_or_else(|| bad("effect"))?,
+            stage: Stage::from_code(&row.text("stage")?).ok_or_else(|| bad("stage"))?,
+            reasons: serde_json::from_str(&json("reasons")?).map_err(parse("reasons"))?,
+            detail: row.text("detail")?,
+            policy: row.opt_text("policy_digest")?,
+        },
+        substance: Substance {
+            thing: row.opt_text("thing")?,
+            counterparty: row.opt_text("counterparty")?,
+            amount,
+            params: serde_json::from_str(&json("params")?).map_err(parse("params"))?,
+            facts: serde_json::from_str(&json("facts")?).map_err(parse("facts"))?,
+            hash: row.opt_text("operation_hash")?,
+        },
+        level: Level::from_number(row.int("level")?).ok_or_else(|| bad("level"))?,
+        waits_until: row.opt_int("waits_until")?.map(Timestamp::from_millis),
+        result,
+        created_at: Timestamp::from_millis(row.int("created_at")?),
+        updated_at: Timestamp::from_millis(row.int("updated_at")?),
+        version: row.int("version")?,
+    })
+}

@@ -1,0 +1,251 @@
+//! Humans with their roles, and the mandates that they grant.
+
+use std::collections::BTreeSet;
+
+use countersign_erp_source::{Amount, CompanyId, Currency, JournalId, Timestamp};
+
+use super::{Conn, Row, StoreError};
+use crate::domain::mandate::Mandate;
+use crate::domain::names::{MandateId, Name};
+
+const MANDATE: &str = "mandate";
+const PERSON: &str = "person";
+
+/// What a human may do in a company (API 2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Role {
+    /// Principal of mandates, call-backs.
+    Accountant,
+    /// Four eyes, call-backs.
+    Approver,
+    /// Users and mandates.
+    Admin,
+    /// Reads everything.
+    Auditor,
+}
+
+impl Role {
+    /// All roles.
+    pub const ALL: [Self; 4] = [Self::Accountant, Self::Approver, Self::Admin, Self::Auditor];
+
+    /// The stable code.
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::Accountant => "accountant",
+            Self::Approver => "approver",
+            Self::Admin => "admin",
+            Self::Auditor => "auditor",
+        }
+    }
+
+    /// The role with that code.
+    pub fn from_code(code: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|role| role.code() == code)
+    }
+}
+
+/// A human with one role in one company; several rows for several.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PersonRole {
+    /// The human.
+    pub name: String,
+    /// The company.
+    pub company: String,
+    /// The role.
+    pub role: String,
+    /// Whether the human may act.
+    pub active: bool,
+}
+
+/// Adds a human, or a role to one that is there. `false` if the human is there and had the role.
+/// A password is set only for a new human.
+pub async fn add_role(
+    conn: &mut Conn<'_>,
+    name: &Name,
+    password_hash: &str,
+    company: &CompanyId,
+    role: Role,
+    now: Timestamp,
+) -> Result<bool, StoreError> {
+    let person = "insert into person (name, password_hash, created_at) values ($1, $2, $3) \
+                  on conflict (name) do nothing";
+    let args = [name.as_str().into(), password_hash.into(), now.as_millis().into()];
+    conn.execute(person, &args).await?;
+    let role_sql = "insert into person_role (person, company, role) values ($1, $2, $3) \
+                    on conflict (person, company, role) do nothing";
+    let args = [name.as_str().into(), company.as_str().into(), role.code().into()];
+    Ok(conn.execute(role_sql, &args).await? == 1)
+}
+
+/// The stored hash of a human's password.
+pub async fn find_password(
+    conn: &mut Conn<'_>,
+    name: &Name,
+) -> Result<Option<String>, StoreError> {
+    let sql = "select password_hash from person where name = $1";
+    let row = conn.fetch_optional(sql, &[name.as_str().into()]).await?;
+    row.map(|row| row.text("password_hash")).transpose()
+}
+
+/// Sets a human's password. `false` if there is no such human.
+pub async fn set_password(
+    conn: &mut Conn<'_>,
+    name: &Name,
+    password_hash: &str,
+) -> Result<bool, StoreError> {
+    let sql = "update person set password_hash = $1 where name = $2";
+    Ok(conn.execute(sql, &[password_hash.into(), name.as_str().into()]).await? == 1)
+}
+
+/// Disables a human, or lets one act again. `false` if that changes nothing.
+pub async fn set_disabled(
+    conn: &mut Conn<'_>,
+    name: &Name,
+    disabled_at: Option<Timestamp>,
+) -> Result<bool, StoreError> {
+    let at = disabled_at.map(Timestamp::as_millis);
+    let sql = if at.is_some() {
+        "update person set disabled_at = $1 where name = $2 and disabled_at is null"
+    } else {
+        "update person set disabled_at = $1 where name = $2 and disabled_at is not null"
+    };
+    Ok(conn.execute(sql, &[at.into(), name.as_str().into()]).await? == 1)
+}
+
+/// All humans with their roles, by name.
+pub async fn list(conn: &mut Conn<'_>) -> Result<Vec<PersonRole>, StoreError> {
+    let sql = "select person.name, person_role.company, person_role.role, \
+               case when person.disabled_at is null then 1 else 0 end as active \
+               from person join person_role on person_role.person = person.name \
+               order by person.name, person_role.company, person_role.role";
+    let rows = conn.fetch_all(sql, &[]).await?;
+    rows.iter()
+        .map(|row| {
+            Ok(PersonRole {
+                name: row.text("name")?,
+                company: row.text("company")?,
+                role: row.text("role")?,
+                active: row.int("active")? == 1,
+            })
+        })
+        .collect()
+}
+
+/// Whether that human is active and has that role in that company.
+pub async fn holds_role(
+    conn: &mut Conn<'_>,
+    name: &Name,
+    company: &CompanyId,
+    role: Role,
+) -> Result<bool, StoreError> {
+    let sql = "select count(*) as found from person join person_role \
+               on person_role.person = person.name where person.name = $1 \
+               and person_role.company = $2 and person_role.role = $3 \
+               and person.disabled_at is null";
+    let args = [name.as_str().into(), company.as_str().into(), role.code().into()];
+    let row = super::one(conn.fetch_optional(sql, &args).await?, PERSON)?;
+    Ok(row.int("found")? > 0)
+}
+
+macro_rules! select_mandate {
+    ($rest:literal) => {
+        concat!(
+            "select id, company, principal, agent, scopes, journal, source_fingerprint, currency, ",
+            "budget_minor, calls_max, token_digest, issued_at, expires_at, revoked_at from mandate ",
+            $rest
+        )
+    };
+}
+
+/// Writes a new mandate with the digest of its token.
+pub async fn insert_mandate(
+    conn: &mut Conn<'_>,
+    mandate: &Mandate,
+    token_digest: &str,
+) -> Result<(), StoreError> {
+    let sql = "insert into mandate (id, company, principal, agent, scopes, journal, \
+               source_fingerprint, currency, budget_minor, calls_max, token_digest, issued_at, \
+               expires_at) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)";
+    let scopes: Vec<&str> = mandate.scopes.iter().map(String::as_str).collect();
+    let args = [
+        mandate.id.as_str().into(),
+        mandate.company.as_str().into(),
+        mandate.principal.as_str().into(),
+        mandate.agent.as_str().into(),
+        scopes.join(" ").into(),
+        mandate.journal.as_str().into(),
+        mandate.source_fingerprint.as_str().into(),
+        mandate.currency.code().into(),
+        mandate.budget.map(Amount::minor).into(),
+        mandate.calls_max.into(),
+        token_digest.into(),
+        mandate.issued_at.as_millis().into(),
+        mandate.expires_at.as_millis().into(),
+    ];
+    super::exactly_one(conn.execute(sql, &args).await?, MANDATE)
+}
+
+/// A mandate with the digest of its token.
+pub async fn find_mandate(
+    conn: &mut Conn<'_>,
+    id: &MandateId,
+) -> Result<Option<(Mandate, String)>, StoreError> {
+    let sql = select_mandate!("where id = $1");
+    let row = conn.fetch_optional(sql, &[id.as_str().into()]).await?;
+    row.map(|row| Ok((mandate_from_row(&row)?, row.text("token_digest")?))).transpose()
+}
+
+/// All mandates, the oldest first.
+pub async fn list_mandates(conn: &mut Conn<'_>) -> Result<Vec<Mandate>, StoreError> {
+    let rows = conn.fetch_all(select_mandate!("order by id"), &[]).await?;
+    rows.iter().map(mandate_from_row).collect()
+}
+
+/// The mandates of that principal that are not revoked.
+pub async fn mandates_granted_by(
+    conn: &mut Conn<'_>,
+    principal: &Name,
+) -> Result<Vec<Mandate>, StoreError> {
+    let sql = select_mandate!("where principal = $1 and revoked_at is null order by id");
+    let rows = conn.fetch_all(sql, &[principal.as_str().into()]).await?;
+    rows.iter().map(mandate_from_row).collect()
+}
+
+/// Revokes a mandate. `false` if it is not there or was revoked before.
+pub async fn revoke_mandate(
+    conn: &mut Conn<'_>,
+    id: &MandateId,
+    because: &str,
+    at: Timestamp,
+) -> Result<bool, StoreError> {
+    let sql = "update mandate set revoked_at = $1, revoked_because = $2 \
+               where id = $3 and revoked_at is null";
+    let args = [at.as_millis().into(), because.into(), id.as_str().into()];
+    Ok(conn.execute(sql, &args).await? == 1)
+}
+
+fn mandate_from_row(row: &Row) -> Result<Mandate, StoreError> {
+    let bad = |column: &str| StoreError::inconsistent(MANDATE, format!("`{column}` cannot be read"));
+    let name = |column: &'static str| -> Result<Name, StoreError> {
+        Name::parse(&row.text(column)?).map_err(|_fault| bad(column))
+    };
+    let currency =
+        Currency::from_code(&row.text("currency")?).map_err(|_fault| bad("currency"))?;
+    let scopes: BTreeSet<String> =
+        row.text("scopes")?.split_whitespace().map(ToOwned::to_owned).collect();
+    Ok(Mandate {
+        id: MandateId::parse(&row.text("id")?).map_err(|_fault| bad("id"))?,
+        company: CompanyId::new(row.text("company")?).map_err(|_fault| bad("company"))?,
+        principal: name("principal")?,
+        agent: name("agent")?,
+        scopes,
+        journal: JournalId::new(row.text("journal")?).map_err(|_fault| bad("journal"))?,
+        source_fingerprint: row.text("source_fingerprint")?,
+        currency,
+        budget: row.opt_int("budget_minor")?.map(|minor| Amount::from_minor(minor, currency)),
+        calls_max: row.opt_int("calls_max")?,
+        issued_at: Timestamp::from_millis(row.int("issued_at")?),
+        expires_at: Timestamp::from_millis(row.int("expires_at")?),
+        revoked_at: row.opt_int("revoked_at")?.map(Timestamp::from_millis),
+    })
+}
