@@ -24,8 +24,8 @@ pub use bill::{
 pub use iban::{AccountNumber, Iban, IbanError};
 pub use ids::{AccountId, BadId, BillId, CompanyId, ErpCompanyId, JournalId, PaymentId, VendorId};
 pub use order::{
-    Booked, BookedState, Difference, LookUp, LookUpAnswer, Marker, MarkerError, PaymentOrder,
-    RecordedOrder, SealKey, SealedOrder,
+    Booked, BookedState, Difference, LookUp, LookUpAnswer, Marker, MarkerError, OrderTextError,
+    PaymentOrder, RecordedOrder, SealKey, SealedOrder,
 };
 pub use payee::{NoAnswer, PayeeVerifier, SanctionsScreen, Screening, VopReport, VopResult};
 pub use source::{

@@ -5,11 +5,11 @@ use std::cmp::Ordering;
 
 use aws_lc_rs::{constant_time, digest, hmac};
 use chrono::NaiveDate;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::{
-    AccountId, AccountNumber, Amount, BillId, CompanyId, ErpCompanyId, Iban, JournalId, PaymentId,
-    Timestamp, VendorId,
+    AccountId, AccountNumber, Amount, BillId, CompanyId, Currency, ErpCompanyId, Iban, JournalId,
+    PaymentId, Timestamp, VendorId,
 };
 
 /// 128 random bits made at a claim. Shown to nobody: receipts hold [`Marker::digest`].
@@ -190,6 +190,66 @@ impl PaymentOrder {
     }
 }
 
+/// The sealed text, read back.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OrderRead {
+    v: u8,
+    marker: String,
+    store: String,
+    seq: u64,
+    company: ErpCompanyId,
+    bill: BillId,
+    total: String,
+    vendor: VendorId,
+    account: AccountId,
+    iban: String,
+    amount: String,
+    currency: Currency,
+    journal: JournalId,
+    source_iban: String,
+    memo: String,
+    date: NaiveDate,
+    not_after: Timestamp,
+}
+
+/// A text that is no order in its exact form.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("not the exact text of a payment order")]
+pub struct OrderTextError;
+
+impl PaymentOrder {
+    /// Reads an exact text again; the company's own name is not part of it.
+    ///
+    /// # Errors
+    /// [`OrderTextError`] if it is no order, or would be written differently.
+    pub fn from_exact_text(text: &str, company: CompanyId) -> Result<Self, OrderTextError> {
+        let read: OrderRead = serde_json::from_str(text).map_err(|_fault| OrderTextError)?;
+        let money =
+            |text: &str| Amount::parse(text, read.currency).map_err(|_fault| OrderTextError);
+        let iban = |text: &str| Iban::parse(text).map_err(|_fault| OrderTextError);
+        let order = Self {
+            marker: Marker::parse(&read.marker).map_err(|_fault| OrderTextError)?,
+            company,
+            total: money(&read.total)?,
+            amount: money(&read.amount)?,
+            iban: iban(&read.iban)?,
+            source_iban: iban(&read.source_iban)?,
+            store: read.store,
+            seq: read.seq,
+            erp_company: read.company,
+            bill: read.bill,
+            vendor: read.vendor,
+            account: read.account,
+            journal: read.journal,
+            memo: read.memo,
+            date: read.date,
+            not_after: read.not_after,
+        };
+        if read.v == 1 && order.exact_text() == text { Ok(order) } else { Err(OrderTextError) }
+    }
+}
+
 impl SealedOrder {
     /// The order.
     pub fn order(&self) -> &PaymentOrder {
@@ -341,7 +401,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::{BillState, Currency};
+    use crate::BillState;
 
     fn order() -> PaymentOrder {
         let eur = Currency::from_code("EUR").unwrap();
@@ -411,11 +471,20 @@ mod tests {
 
     #[test]
     fn the_text_is_canonical() {
-        insta_free_check(&order().exact_text());
+        canonical_check(&order().exact_text());
+    }
+
+    #[test]
+    fn the_exact_text_reads_back() {
+        let text = order().exact_text();
+        assert_eq!(PaymentOrder::from_exact_text(&text, order().company), Ok(order()));
+        for wrong in [format!(" {text}"), text.replace("1200.00", "1200"), "{}".to_owned()] {
+            assert!(PaymentOrder::from_exact_text(&wrong, order().company).is_err(), "{wrong}");
+        }
     }
 
     #[track_caller]
-    fn insta_free_check(text: &str) {
+    fn canonical_check(text: &str) {
         assert_eq!(
             text,
             concat!(

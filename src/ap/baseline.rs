@@ -1,0 +1,281 @@
+//! Vendor details are guarded, not trusted: what the ERP shows now is compared with what the
+//! gateway first saw. Pure; the store keeps what comes of it.
+
+use std::collections::BTreeSet;
+
+use countersign_erp_source::{PhoneKind, Timestamp, Vendor, VendorAccount};
+
+use crate::store::baseline::{
+    AccountStatus, Adoption, BaselineAccount, BaselinePhone, BaselineVendor, Known,
+};
+
+/// What a comparison found.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Comparison {
+    /// The vendor, if the baseline does not have it.
+    pub new_vendor: Option<BaselineVendor>,
+    /// Accounts that are not what the baseline has, as they are to be kept.
+    pub observed: Vec<BaselineAccount>,
+    /// All accounts of the vendor after that.
+    pub accounts: Vec<BaselineAccount>,
+}
+
+impl Comparison {
+    /// Whether there is nothing to keep.
+    pub fn is_unchanged(&self) -> bool {
+        self.new_vendor.is_none() && self.observed.is_empty()
+    }
+}
+
+/// Compares a vendor as the ERP shows it with what is known of it.
+///
+/// INVARIANT: whatever differs in id, owner, number or activity starts anew at `now`, and nothing
+/// found here makes an account older or turns `changed_in_erp` into something payable.
+pub fn compare(known: &Known, vendor: &Vendor, now: Timestamp) -> Comparison {
+    let mut found = Comparison::default();
+    if known.vendor.is_none() {
+        found.new_vendor = Some(baseline_vendor(vendor, now, false));
+    }
+    let mut seen = BTreeSet::new();
+    for account in &vendor.accounts {
+        seen.insert(account.id.as_str());
+        let before = known.accounts.iter().find(|known| known.account == account.id.as_str());
+        let kept = match before {
+            None => appeared(known.vendor.is_some(), account, now),
+            Some(before) => match difference(before, account) {
+                None => {
+                    found.accounts.push(before.clone());
+                    continue;
+                }
+                Some(note) => {
+                    observed(account, AccountStatus::ChangedInErp, Some(note), now)
+                }
+            },
+        };
+        found.observed.push(kept.clone());
+        found.accounts.push(kept);
+    }
+    // An account that is gone is kept as inactive, so that bringing it back is a change too.
+    for before in &known.accounts {
+        let of_this_vendor = before.vendor == vendor.id.as_str();
+        if of_this_vendor && before.active && !seen.contains(before.account.as_str()) {
+            found.observed.push(BaselineAccount {
+                active: false,
+                since: now,
+                status: AccountStatus::ChangedInErp,
+                note: Some("the account is gone from the ERP".to_owned()),
+                ..before.clone()
+            });
+        }
+    }
+    found
+}
+
+fn appeared(vendor_known: bool, account: &VendorAccount, now: Timestamp) -> BaselineAccount {
+    if vendor_known {
+        let note = Some("the account appeared in the ERP after the first contact".to_owned());
+        observed(account, AccountStatus::ChangedInErp, note, now)
+    } else {
+        observed(account, AccountStatus::Unverified, None, now)
+    }
+}
+
+fn difference(before: &BaselineAccount, now: &VendorAccount) -> Option<String> {
+    let mut changes = Vec::new();
+    if before.vendor != now.owner.as_str() {
+        changes.push("owner");
+    }
+    if before.number != now.number.whole() {
+        changes.push("number");
+    }
+    if before.active != now.active {
+        changes.push("activity");
+    }
+    if changes.is_empty() { None } else { Some(format!("changed in the ERP: {}", changes.join(", "))) }
+}
+
+fn observed(
+    account: &VendorAccount,
+    status: AccountStatus,
+    note: Option<String>,
+    now: Timestamp,
+) -> BaselineAccount {
+    BaselineAccount {
+        account: account.id.to_string(),
+        vendor: account.owner.to_string(),
+        number: account.number.whole().to_owned(),
+        active: account.active,
+        since: now,
+        status,
+        note,
+    }
+}
+
+fn baseline_vendor(vendor: &Vendor, now: Timestamp, adopted: bool) -> BaselineVendor {
+    BaselineVendor {
+        vendor: vendor.id.to_string(),
+        name: vendor.name.clone(),
+        tax_number: vendor.tax_number.clone(),
+        parent: vendor.parent.as_ref().map(ToString::to_string),
+        first_seen: now,
+        adopted,
+    }
+}
+
+/// Adds a vendor to the first contact, with the age that the ERP can prove; or, for accounts that
+/// show no change after their creation, that the operator attests.
+pub fn adopt(into: &mut Adoption, vendor: &Vendor, attested: Option<Timestamp>, now: Timestamp) {
+    into.vendors.push(baseline_vendor(vendor, now, true));
+    for account in &vendor.accounts {
+        let proved = account.unchanged_since.unwrap_or(now).min(now);
+        let since = match attested {
+            Some(attested) if !account.changed_after_creation => proved.min(attested),
+            Some(_) | None => proved,
+        };
+        into.accounts.push(BaselineAccount {
+            since,
+            ..observed(account, AccountStatus::Adopted, None, now)
+        });
+    }
+    for phone in &vendor.phones {
+        into.phones.push(BaselinePhone {
+            vendor: vendor.id.to_string(),
+            kind: match phone.kind {
+                PhoneKind::Phone => "phone",
+                PhoneKind::Mobile => "mobile",
+            },
+            number: phone.raw.clone(),
+            since: phone.since.unwrap_or(now).min(now),
+            adopted: true,
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use countersign_erp_source::{AccountId, AccountNumber, CompanyId, VendorId};
+
+    use super::*;
+
+    const DAY: Duration = Duration::from_secs(86_400);
+
+    fn now() -> Timestamp {
+        Timestamp::parse("2026-11-29T10:00:00Z").unwrap()
+    }
+
+    fn account(id: &str, owner: &str, number: &str, active: bool) -> VendorAccount {
+        VendorAccount {
+            id: AccountId::new(id).unwrap(),
+            owner: VendorId::new(owner).unwrap(),
+            number: AccountNumber::from_erp(number),
+            holder: None,
+            active,
+            erp_allows: true,
+            unchanged_since: Some(now().minus(DAY * 400)),
+            changed_after_creation: false,
+        }
+    }
+
+    fn vendor(accounts: Vec<VendorAccount>) -> Vendor {
+        Vendor {
+            company: CompanyId::new("c").unwrap(),
+            id: VendorId::new("V").unwrap(),
+            name: "ACME".to_owned(),
+            tax_number: None,
+            parent: None,
+            accounts,
+            phones: vec![],
+        }
+    }
+
+    const ONE: &str = "FR7630006000011234567890189";
+    const TWO: &str = "NL91ABNA0417164300";
+
+    fn adopted(vendor: &Vendor, attested: Option<Timestamp>) -> Known {
+        let mut adoption = Adoption::default();
+        adopt(&mut adoption, vendor, attested, now());
+        Known {
+            adopted_at: Some(now()),
+            vendor: adoption.vendors.pop(),
+            accounts: adoption.accounts,
+        }
+    }
+
+    #[track_caller]
+    fn only_status(found: &Comparison, id: &str) -> AccountStatus {
+        found.accounts.iter().find(|account| account.account == id).unwrap().status
+    }
+
+    #[test]
+    fn an_unchanged_vendor_keeps_its_age() {
+        let vendor = vendor(vec![account("1", "V", ONE, true)]);
+        let found = compare(&adopted(&vendor, None), &vendor, now().plus(DAY));
+        assert!(found.is_unchanged());
+        assert_eq!(found.accounts[0].since, now().minus(DAY * 400));
+    }
+
+    #[test]
+    fn every_change_starts_anew_and_is_not_payable() {
+        let before = adopted(&vendor(vec![account("1", "V", ONE, true)]), None);
+        for (what, changed) in [
+            ("number", account("1", "V", TWO, true)),
+            ("owner", account("1", "W", ONE, true)),
+            ("activity", account("1", "V", ONE, false)),
+            ("a new record", account("2", "V", ONE, true)),
+        ] {
+            let later = now().plus(DAY);
+            let found = compare(&before, &vendor(vec![changed.clone()]), later);
+            assert_eq!(only_status(&found, changed.id.as_str()), AccountStatus::ChangedInErp, "{what}");
+            assert!(found.observed.iter().all(|account| account.since == later), "{what}");
+        }
+    }
+
+    #[test]
+    fn editing_back_and_bringing_back_stay_changes() {
+        let honest = vendor(vec![account("1", "V", ONE, true)]);
+        let mut known = adopted(&honest, None);
+        for between in [vendor(vec![account("1", "V", TWO, true)]), vendor(vec![])] {
+            let changed = compare(&known, &between, now().plus(DAY));
+            known.accounts = changed.observed;
+            let back = compare(&known, &honest, now().plus(DAY * 2));
+            assert_eq!(only_status(&back, "1"), AccountStatus::ChangedInErp);
+            assert_eq!(back.accounts[0].since, now().plus(DAY * 2));
+        }
+    }
+
+    #[test]
+    fn a_vendor_first_seen_later_is_unverified_whatever_age_the_erp_claims() {
+        let known = Known { adopted_at: Some(now()), ..Known::default() };
+        let found = compare(&known, &vendor(vec![account("1", "V", ONE, true)]), now());
+        assert!(found.new_vendor.is_some());
+        assert_eq!(only_status(&found, "1"), AccountStatus::Unverified);
+        assert_eq!(found.accounts[0].since, now());
+    }
+
+    #[test]
+    fn an_account_known_under_another_owner_is_never_a_new_vendors() {
+        let mut known = adopted(&vendor(vec![account("1", "V", ONE, true)]), None);
+        known.vendor = None;
+        let mut other = vendor(vec![account("1", "W", ONE, true)]);
+        other.id = VendorId::new("W").unwrap();
+        let found = compare(&known, &other, now().plus(DAY));
+        assert_eq!(only_status(&found, "1"), AccountStatus::ChangedInErp);
+    }
+
+    #[test]
+    fn the_operators_word_covers_only_what_shows_no_change() {
+        let attested = Some(now().minus(DAY * 1000));
+        let honest = vendor(vec![account("1", "V", ONE, true)]);
+        assert_eq!(adopted(&honest, attested).accounts[0].since, now().minus(DAY * 1000));
+        let mut edited = account("1", "V", ONE, true);
+        edited.changed_after_creation = true;
+        edited.unchanged_since = Some(now().minus(DAY));
+        let edited = vendor(vec![edited]);
+        assert_eq!(adopted(&edited, attested).accounts[0].since, now().minus(DAY));
+        let mut unproved = account("1", "V", ONE, true);
+        unproved.unchanged_since = None;
+        assert_eq!(adopted(&vendor(vec![unproved]), None).accounts[0].since, now());
+    }
+}
