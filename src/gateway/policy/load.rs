@@ -180,21 +180,21 @@ impl Policies {
 
 /// Policies under their own ids.
 #[derive(Default)]
-struct Named {
+struct Named<'a> {
     set: PolicySet,
     /// Policy id to `@reason`.
     reasons: BTreeMap<String, String>,
     /// Policy id to file.
-    files: BTreeMap<String, String>,
+    files: BTreeMap<String, &'a SourceFile>,
 }
 
-impl Named {
-    fn read(&mut self, file: &SourceFile) -> Result<(), PolicyError> {
+impl<'a> Named<'a> {
+    fn read(&mut self, file: &'a SourceFile) -> Result<(), PolicyError> {
         let text = text_of(file)?;
         let parsed: PolicySet =
             text.parse().map_err(|errors: cedar_policy::ParseErrors| PolicyError::Syntax {
                 file: file.name.clone(),
-                line: line_of(&errors, text),
+                line: line_of(&errors, &file.bytes),
                 problem: errors.to_string(),
             })?;
         if parsed.num_of_templates() > 0 {
@@ -204,13 +204,18 @@ impl Named {
             parsed.policies().map(|policy| (number_of(policy), policy)).collect();
         policies.sort_by_key(|(number, _)| *number);
         for (number, policy) in policies {
-            self.add(&file.name, number, policy)?;
+            self.add(file, number, policy)?;
         }
         Ok(())
     }
 
-    fn add(&mut self, file: &str, number: usize, policy: &Policy) -> Result<(), PolicyError> {
-        let file = file.to_owned();
+    fn add(
+        &mut self,
+        source: &'a SourceFile,
+        number: usize,
+        policy: &Policy,
+    ) -> Result<(), PolicyError> {
+        let file = source.name.clone();
         let Some(id) = annotation(policy, "id") else {
             return Err(PolicyError::NoId { file, number });
         };
@@ -223,7 +228,7 @@ impl Named {
             return Err(PolicyError::BadId { file, id, problem });
         }
         if let Some(other) = self.files.get(&id) {
-            return Err(PolicyError::DuplicateId { file, id, other: other.clone() });
+            return Err(PolicyError::DuplicateId { file, id, other: other.name.clone() });
         }
         let Some(reason) = annotation(policy, "reason") else {
             return Err(PolicyError::NoReason { file, id });
@@ -232,7 +237,7 @@ impl Named {
             problems: vec![format!("policy `{id}` in `{file}`: {error}")],
         })?;
         self.reasons.insert(id.clone(), reason);
-        self.files.insert(id, file);
+        self.files.insert(id, source);
         Ok(())
     }
 
@@ -240,14 +245,19 @@ impl Named {
         if result.validation_passed_without_warnings() {
             return Ok(());
         }
-        let errors = result.validation_errors().map(|e| (e.policy_id(), e.to_string()));
-        let warnings = result.validation_warnings().map(|w| (w.policy_id(), w.to_string()));
-        let problems = errors.chain(warnings).map(|(id, problem)| {
-            let id = id.to_string();
-            let file = self.files.get(&id).map_or("", String::as_str);
-            format!("policy `{id}` in `{file}`: {problem}")
-        });
-        Err(PolicyError::Invalid { problems: problems.collect() })
+        let errors = result.validation_errors().map(|e| self.problem(e.policy_id(), e));
+        let warnings = result.validation_warnings().map(|w| self.problem(w.policy_id(), w));
+        Err(PolicyError::Invalid { problems: errors.chain(warnings).collect() })
+    }
+
+    /// What Cedar says about a policy, with its place.
+    fn problem(&self, id: &PolicyId, error: &dyn Diagnostic) -> String {
+        let (id, said) = (id.to_string(), error.to_string());
+        // Cedar begins with the id, which stands before it already.
+        let said = said.strip_prefix(&format!("for policy `{id}`, ")).unwrap_or(&said);
+        let Some(file) = self.files.get(&id) else { return format!("policy `{id}`: {said}") };
+        let line = line_of(error, &file.bytes);
+        format!("policy `{id}` in `{}`, line {line}: {said}", file.name)
     }
 }
 
@@ -271,7 +281,7 @@ fn read_schema(file: &SourceFile) -> Result<(Schema, BTreeMap<String, ActionWord
     let text = text_of(file)?;
     let refused = |errors: cedar_policy::CedarSchemaError| PolicyError::Syntax {
         file: file.name.clone(),
-        line: line_of(&errors, text),
+        line: line_of(&errors, &file.bytes),
         problem: errors.to_string(),
     };
     let (schema, warnings) = Schema::from_cedarschema_str(text).map_err(refused)?;
@@ -291,9 +301,9 @@ fn text_of(file: &SourceFile) -> Result<&str, PolicyError> {
 }
 
 /// The line that an error points at; the first where it points nowhere.
-fn line_of(error: &dyn Diagnostic, text: &str) -> usize {
+fn line_of(error: &dyn Diagnostic, text: &[u8]) -> usize {
     let offset = error.labels().and_then(|mut labels| labels.next()).map_or(0, |l| l.offset());
-    let before = text.as_bytes().iter().take(offset).filter(|byte| **byte == b'\n').count();
+    let before = text.iter().take(offset).filter(|byte| **byte == b'\n').count();
     before.saturating_add(1)
 }
 
