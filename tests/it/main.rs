@@ -1,1 +1,3 @@
+//! The tests that drive the daemon from outside.
+
 fn main() {}

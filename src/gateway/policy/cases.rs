@@ -1,0 +1,236 @@
+//! Runs `policies/cases` against the default policies: request to expected effect and policy ids.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use countersign_erp_source::Timestamp;
+use serde::Deserialize;
+
+use crate::domain::facts::{Fact, FactValue};
+
+use super::*;
+
+/// A file of cases: a base, and what is different in each.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CaseFile {
+    pub(super) action: String,
+    pub(super) cooling_off_days: i64,
+    pub(super) facts: BTreeMap<String, CaseValue>,
+    #[serde(rename = "case")]
+    pub(super) cases: Vec<Case>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Case {
+    name: String,
+    cooling_off_days: Option<i64>,
+    #[serde(default)]
+    change: BTreeMap<String, CaseValue>,
+    effect: String,
+    reasons: Vec<String>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged)]
+pub(super) enum CaseValue {
+    Bool(bool),
+    Long(i64),
+    Word(String),
+}
+
+impl CaseFile {
+    pub(super) fn invoice_pay() -> Self {
+        let path =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("policies/cases").join("invoice_pay.toml");
+        toml::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+    }
+
+    /// The base with those changes.
+    pub(super) fn facts(&self, policies: &Policies, change: &BTreeMap<String, CaseValue>) -> Facts {
+        let mut facts = Facts::default();
+        for name in change.keys() {
+            assert!(self.facts.contains_key(name), "`{name}` is not in the base");
+        }
+        for (name, value) in &self.facts {
+            let value = change.get(name).unwrap_or(value).clone();
+            set(&mut facts, name, fact_value(policies, &self.action, name, value));
+        }
+        facts
+    }
+
+    /// What is not as expected, by the name of the case.
+    fn failures(&self, policies: &Policies) -> Vec<String> {
+        let mut failures = Vec::new();
+        for case in &self.cases {
+            let facts = self.facts(policies, &case.change);
+            let days = case.cooling_off_days.unwrap_or(self.cooling_off_days);
+            let expected = PolicyDecision {
+                effect: Effect::from_code(&case.effect).unwrap(),
+                reasons: case.reasons.clone(),
+            };
+            let decided = ask(policies, &self.action, &facts, days);
+            if decided.as_ref() != Ok(&expected) {
+                failures
+                    .push(format!("`{}`: expected {expected:?}, and it is {decided:?}", case.name));
+            }
+        }
+        failures
+    }
+}
+
+pub(super) fn ask(
+    policies: &Policies,
+    action: &str,
+    facts: &Facts,
+    cooling_off_days: i64,
+) -> Result<PolicyDecision, PolicyFailure> {
+    let (principal, agent, company) = ("marie", "ap-agent", "blue-sparrow");
+    policies.decide(&PolicyRequest { action, principal, agent, company, facts, cooling_off_days })
+}
+
+pub(super) fn set(facts: &mut Facts, name: &str, value: FactValue) {
+    let fact = Fact {
+        value,
+        source: "case".to_owned(),
+        at: Timestamp::from_millis(0),
+        binds: true,
+        agents_see: true,
+    };
+    facts.set(name.to_owned().leak(), fact);
+}
+
+fn fact_value(policies: &Policies, action: &str, name: &str, value: CaseValue) -> FactValue {
+    match value {
+        CaseValue::Bool(value) => FactValue::Bool(value),
+        CaseValue::Long(value) => FactValue::Long(value),
+        CaseValue::Word(word) => {
+            let list = policies.actions[action].list_of(name).unwrap_or("not a list");
+            FactValue::Word { list: list.to_owned().leak(), word: word.leak() }
+        }
+    }
+}
+
+/// The default policies but one.
+fn without(id: &str) -> Policies {
+    let mut policies = Policies::embedded().unwrap();
+    policies.set.remove_static(cedar_policy::PolicyId::new(id)).unwrap();
+    policies
+}
+
+#[test]
+fn every_case_is_decided_as_expected() {
+    let failures = CaseFile::invoice_pay().failures(&Policies::embedded().unwrap());
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+#[test]
+fn every_case_has_a_name_of_its_own() {
+    let file = CaseFile::invoice_pay();
+    let mut names: Vec<&str> = file.cases.iter().map(|case| case.name.as_str()).collect();
+    names.sort_unstable();
+    let count = names.len();
+    names.dedup();
+    assert_eq!(names.len(), count);
+}
+
+#[test]
+fn no_policy_can_be_taken_away_unnoticed() {
+    let file = CaseFile::invoice_pay();
+    for id in Policies::embedded().unwrap().ids() {
+        assert!(!file.failures(&without(id)).is_empty(), "no case needs `{id}`");
+    }
+}
+
+#[test]
+fn each_rule_is_the_only_reason_of_some_case() {
+    let file = CaseFile::invoice_pay();
+    for id in Policies::embedded().unwrap().ids() {
+        assert!(
+            file.cases.iter().any(|case| case.reasons == [id]),
+            "no case is about `{id}` alone"
+        );
+    }
+}
+
+#[test]
+fn an_absent_fact_is_named_before_the_policies_are_asked() {
+    let (file, policies) = (CaseFile::invoice_pay(), Policies::embedded().unwrap());
+    let whole = file.facts(&policies, &BTreeMap::new());
+    let wanted: Vec<&str> = policies.actions[&file.action].facts().collect();
+    assert_eq!(wanted, file.facts.keys().collect::<Vec<_>>());
+    for absent in &wanted {
+        let mut facts = Facts::default();
+        for (name, fact) in whole.iter().filter(|(name, _)| name != absent) {
+            facts.set(name, fact.clone());
+        }
+        let failure = ask(&policies, &file.action, &facts, 7).unwrap_err();
+        assert_eq!(failure, PolicyFailure::MissingFacts(vec![(*absent).to_owned()]));
+        assert_eq!(failure.to_string(), format!("no fact `{absent}`"));
+    }
+    let failure = ask(&policies, &file.action, &Facts::default(), 7).unwrap_err();
+    let all = wanted.iter().map(|name| (*name).to_owned()).collect();
+    assert_eq!(failure, PolicyFailure::MissingFacts(all));
+}
+
+#[test]
+fn a_fact_of_another_kind_or_word_is_named_and_nothing_else() {
+    let (file, policies) = (CaseFile::invoice_pay(), Policies::embedded().unwrap());
+    let base = file.facts(&policies, &BTreeMap::new());
+    let word = |list, word| FactValue::Word { list, word };
+    let (yes, number) = (FactValue::Bool(true), FactValue::Long(1));
+    for (name, unfit) in [
+        ("invoice_open", number.clone()),
+        ("invoice_open", word("Vop", "match")),
+        ("amount_e2", yes.clone()),
+        ("amount_e2", FactValue::Long(-1)),
+        ("amount_e2", word("Vop", "match")),
+        ("iban_age_days", FactValue::Long(i64::MIN)),
+        ("vop", yes),
+        ("vop", number),
+        ("vop", word("Vop", "matched")),
+        ("vop", word("Vop", "MATCH")),
+        ("vop", word("Vop", "")),
+        ("vop", word("BankStatus", "verified")),
+        ("vop", word("BankStatus", "match")),
+        ("payee_sanctioned", word("Sanctions", "false")),
+    ] {
+        let mut facts = base.clone();
+        set(&mut facts, name, unfit.clone());
+        let failure = ask(&policies, &file.action, &facts, 7).unwrap_err();
+        assert_eq!(failure, PolicyFailure::UnfitFacts(vec![name.to_owned()]), "{unfit:?}");
+    }
+    let failure = ask(&policies, &file.action, &base, -1).unwrap_err();
+    assert_eq!(failure, PolicyFailure::UnfitFacts(vec!["cooling_off_days".to_owned()]));
+}
+
+#[test]
+fn a_fact_that_the_schema_does_not_want_changes_nothing() {
+    let (file, policies) = (CaseFile::invoice_pay(), Policies::embedded().unwrap());
+    let mut facts = file.facts(&policies, &BTreeMap::new());
+    let decided = ask(&policies, &file.action, &facts, 7);
+    set(&mut facts, "has_vendor_reference", FactValue::Bool(false));
+    // The level is the daemon's to say.
+    set(&mut facts, "approval_level", FactValue::Long(2));
+    set(&mut facts, "cooling_off_days", FactValue::Long(0));
+    assert_eq!(ask(&policies, &file.action, &facts, 7), decided);
+    set(&mut facts, "iban_age_days", FactValue::Long(0));
+    assert_eq!(ask(&policies, &file.action, &facts, 7).unwrap().effect, Effect::FourEyes);
+}
+
+#[test]
+fn an_unknown_action_or_an_unclear_caller_is_a_failure() {
+    let (file, policies) = (CaseFile::invoice_pay(), Policies::embedded().unwrap());
+    let facts = file.facts(&policies, &BTreeMap::new());
+    let failure = ask(&policies, "invoice.delete", &facts, 7).unwrap_err();
+    assert_eq!(failure, PolicyFailure::UnknownAction("invoice.delete".to_owned()));
+    for (principal, agent, company) in
+        [("a/b", "c", "d"), ("a", "b/c", "d"), ("a", "b", "c/d"), ("", "b", "c"), ("a", "", "c")]
+    {
+        let (action, facts) = (file.action.as_str(), &facts);
+        let request =
+            PolicyRequest { action, principal, agent, company, facts, cooling_off_days: 7 };
+        assert_eq!(policies.decide(&request), Err(PolicyFailure::CallerName));
+    }
+}
