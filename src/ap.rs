@@ -72,7 +72,7 @@ impl AccountsPayable {
     /// Until [`AccountsPayable::set_not_ready`] is told otherwise, the ERP counts as not proved.
     pub fn new(ports: Ports, rules: Rules) -> Self {
         let not_ready = RwLock::new(vec!["the ERP has not been proved yet".to_owned()]);
-        let seal_key = ports.keys.seal_key();
+        let seal_key = ports.keys.seal().clone();
         Self(Arc::new(Inner { ports, rules, seal_key, not_ready }))
     }
 

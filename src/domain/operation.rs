@@ -218,12 +218,23 @@ pub struct Operation {
     pub waits_until: Option<Timestamp>,
     /// What the ERP holds, as read back.
     pub result: Option<OperationResult>,
+    /// Its newest receipt.
+    pub receipt: ReceiptRef,
     /// When it was proposed.
     pub created_at: Timestamp,
     /// When it last changed.
     pub updated_at: Timestamp,
     /// Counts its changes; every write compares it.
     pub version: i64,
+}
+
+/// Where a receipt stands in the ledger.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReceiptRef {
+    /// Its number.
+    pub seq: i64,
+    /// The entry's hash in hexadecimal.
+    pub hash: String,
 }
 
 /// What the ERP holds for an executed operation, as read back.

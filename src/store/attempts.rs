@@ -6,8 +6,6 @@ use countersign_erp_source::{Amount, CompanyId, Currency, Timestamp};
 use super::{Conn, Row, StoreError};
 use crate::domain::names::OperationId;
 
-const TABLE: &str = "attempt";
-
 macro_rules! select {
     ($rest:literal) => {
         concat!(
@@ -124,7 +122,7 @@ pub async fn claimed(
                as bigint) as minor, min(total_minor) as total from attempt \
                where company = $1 and thing = $2 and state in ('open', 'booked')";
     let args = [company.as_str().into(), thing.into(), but.as_str().into()];
-    let row = super::one(conn.fetch_optional(sql, &args).await?, TABLE)?;
+    let row = conn.fetch_one(sql, &args).await?;
     Ok(Claimed { sum_minor: row.int("minor")?, total_minor: row.opt_int("total")? })
 }
 
@@ -162,7 +160,7 @@ pub async fn insert(conn: &mut Conn<'_>, attempt: &Attempt) -> Result<(), StoreE
         attempt.state.code().into(),
         attempt.claimed_at.as_millis().into(),
     ];
-    super::exactly_one(conn.execute(sql, &args).await?, TABLE)
+    conn.execute_one(sql, &args).await
 }
 
 /// Closes an open attempt. `false` if it is not open any more.
@@ -187,7 +185,7 @@ pub async fn settle(
 }
 
 fn from_row(row: &Row) -> Result<Attempt, StoreError> {
-    let bad = |column: &str| StoreError::inconsistent(TABLE, format!("`{column}` cannot be read"));
+    let bad = |column: &str| row.inconsistent(column, "cannot be read");
     let currency =
         Currency::from_code(&row.text("currency")?).map_err(|_fault| bad("currency"))?;
     Ok(Attempt {

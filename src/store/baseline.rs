@@ -4,9 +4,6 @@ use countersign_erp_source::{CompanyId, Timestamp, VendorId};
 
 use super::{Conn, Row, StoreError, Val};
 
-/// Rows in one statement of an adoption.
-const ROWS_PER_INSERT: usize = 400;
-
 /// How an account came to be on file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AccountStatus {
@@ -185,24 +182,24 @@ pub async fn adopt(
         return Ok(false);
     }
     let vendors = found.vendors.iter().map(|vendor| vendor_values(company, vendor));
-    insert_all(
-        conn,
+    conn.insert_many(
         "insert into baseline_vendor (company, vendor, name, tax_number, parent, first_seen, adopted) ",
         vendors.collect(),
+        "",
     )
     .await?;
     let accounts = found.accounts.iter().map(|account| account_values(company, account));
-    insert_all(
-        conn,
+    conn.insert_many(
         "insert into baseline_account (company, account, vendor, number, active, since, status, note) ",
         accounts.collect(),
+        "",
     )
     .await?;
     let phones = found.phones.iter().map(|phone| phone_values(company, phone));
-    insert_all(
-        conn,
+    conn.insert_many(
         "insert into baseline_phone (company, vendor, kind, number, since, adopted) ",
         phones.collect(),
+        "",
     )
     .await?;
     Ok(true)
@@ -231,21 +228,7 @@ pub async fn observe(
                on conflict (company, account) do update set vendor = excluded.vendor, \
                number = excluded.number, active = excluded.active, since = excluded.since, \
                status = excluded.status, note = excluded.note";
-    let written = conn.execute(sql, &account_values(company, account)).await?;
-    super::exactly_one(written, "baseline_account")
-}
-
-async fn insert_all(
-    conn: &mut Conn<'_>,
-    prefix: &'static str,
-    rows: Vec<Vec<Val>>,
-) -> Result<(), StoreError> {
-    let mut rows = rows.into_iter().peekable();
-    while rows.peek().is_some() {
-        let chunk: Vec<_> = rows.by_ref().take(ROWS_PER_INSERT).collect();
-        conn.insert_many(prefix, chunk, "").await?;
-    }
-    Ok(())
+    conn.execute_one(sql, &account_values(company, account)).await
 }
 
 fn vendor_values(company: &CompanyId, vendor: &BaselineVendor) -> Vec<Val> {
@@ -304,7 +287,7 @@ fn account_from_row(row: &Row) -> Result<BaselineAccount, StoreError> {
         active: row.flag("active")?,
         since: Timestamp::from_millis(row.int("since")?),
         status: AccountStatus::from_code(&status).ok_or_else(|| {
-            StoreError::inconsistent("baseline_account", "`status` cannot be read".to_owned())
+            row.inconsistent("status", "cannot be read")
         })?,
         note: row.opt_text("note")?,
     })

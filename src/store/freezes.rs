@@ -86,7 +86,7 @@ pub async fn is_frozen(
                or (scope = 'company' and company = $1) \
                or (scope = 'vendor' and company = $1 and counterparty = $2))";
     let args = [company.as_str().into(), counterparty.into()];
-    Ok(super::one(conn.fetch_optional(sql, &args).await?, "freeze")?.int("found")? > 0)
+    Ok(conn.fetch_one(sql, &args).await?.int("found")? > 0)
 }
 
 /// Places a freeze.
@@ -105,7 +105,7 @@ pub async fn place(conn: &mut Conn<'_>, freeze: &Freeze) -> Result<(), StoreErro
         freeze.placed_by.as_str().into(),
         freeze.placed_at.as_millis().into(),
     ];
-    super::exactly_one(conn.execute(sql, &args).await?, "freeze")
+    conn.execute_one(sql, &args).await
 }
 
 /// Whether an automatic freeze of that cause and scope is in force already.
@@ -153,7 +153,7 @@ pub async fn raise(conn: &mut Conn<'_>, alarm: &Alarm) -> Result<(), StoreError>
         alarm.detail.as_str().into(),
         alarm.raised_at.as_millis().into(),
     ];
-    super::exactly_one(conn.execute(sql, &args).await?, "alarm")
+    conn.execute_one(sql, &args).await
 }
 
 /// The alarms that nobody closed, the oldest first.
@@ -165,7 +165,7 @@ pub async fn open_alarms(conn: &mut Conn<'_>) -> Result<Vec<Alarm>, StoreError> 
         .map(|row| {
             Ok(Alarm {
                 id: AlarmId::parse(&row.text("id")?)
-                    .map_err(|fault| StoreError::inconsistent("alarm", fault.to_string()))?,
+                    .map_err(|fault| row.inconsistent("id", fault.to_string()))?,
                 kind: row.text("kind")?,
                 company: row.opt_text("company")?,
                 counterparty: row.opt_text("counterparty")?,
@@ -178,7 +178,7 @@ pub async fn open_alarms(conn: &mut Conn<'_>) -> Result<Vec<Alarm>, StoreError> 
 }
 
 fn freeze_from_row(row: &Row) -> Result<Freeze, StoreError> {
-    let bad = |what: &str| StoreError::inconsistent("freeze", what.to_owned());
+    let bad = |what: &str| row.inconsistent("scope", what);
     let scope = match (row.text("scope")?.as_str(), row.opt_text("company")?, row.opt_text("counterparty")?) {
         ("all", None, None) => FreezeScope::All,
         ("company", Some(company), None) => FreezeScope::Company(company),

@@ -5,7 +5,9 @@ use countersign_erp_source::{Amount, CompanyId, Currency, Timestamp};
 use super::{Conn, Row, StoreError, Val};
 use crate::domain::decision::{Effect, Level, Stage};
 use crate::domain::names::{MandateId, Name, OperationId};
-use crate::domain::operation::{Decision, Operation, Origins, Status, Substance};
+use crate::domain::operation::{
+    Decision, Operation, Origins, ReceiptRef, Status, Substance,
+};
 
 const TABLE: &str = "operation";
 
@@ -15,7 +17,8 @@ macro_rules! select {
             "select id, action, company, principal, agent, mandate, idempotency_key, ",
             "request_digest, args, prepare, status, effect, stage, reasons, detail, ",
             "policy_digest, thing, counterparty, amount_minor, currency, params, facts, ",
-            "operation_hash, level, waits_until, result, created_at, updated_at, version ",
+            "operation_hash, level, waits_until, result, receipt_seq, receipt_hash, created_at, ",
+            "updated_at, version ",
             "from operation ",
             $rest
         )
@@ -130,7 +133,7 @@ pub async fn waiting_under(
 /// How many operations of that mandate are pending.
 pub async fn count_pending(conn: &mut Conn<'_>, mandate: &MandateId) -> Result<i64, StoreError> {
     let sql = "select count(*) as found from operation where mandate = $1 and status = 'pending'";
-    super::one(conn.fetch_optional(sql, &[mandate.as_str().into()]).await?, TABLE)?.int("found")
+    conn.fetch_one(sql, &[mandate.as_str().into()]).await?.int("found")
 }
 
 /// What the mandate's operations hold of its budget and calls.
@@ -142,7 +145,7 @@ pub async fn reserved(
     let sql = "select cast(coalesce(sum(amount_minor), 0) as bigint) as minor, count(*) as calls \
                from operation where mandate = $1 and reserved = 1 and id <> $2";
     let args = [mandate.as_str().into(), but.as_str().into()];
-    let row = super::one(conn.fetch_optional(sql, &args).await?, TABLE)?;
+    let row = conn.fetch_one(sql, &args).await?;
     Ok((row.int("minor")?, row.int("calls")?))
 }
 
@@ -161,7 +164,7 @@ pub async fn reservation(
     id: &OperationId,
 ) -> Result<Reservation, StoreError> {
     let sql = "select reserved, executing_since from operation where id = $1";
-    let row = super::one(conn.fetch_optional(sql, &[id.as_str().into()]).await?, TABLE)?;
+    let row = conn.fetch_one(sql, &[id.as_str().into()]).await?;
     Ok(Reservation {
         reserved: row.flag("reserved")?,
         executing_since: row.opt_int("executing_since")?.map(Timestamp::from_millis),
@@ -177,10 +180,10 @@ pub async fn insert(
     let sql = "insert into operation (id, action, company, principal, agent, mandate, \
                idempotency_key, request_digest, args, prepare, status, effect, stage, reasons, \
                detail, policy_digest, thing, counterparty, amount_minor, currency, params, facts, \
-               operation_hash, level, waits_until, result, reserved, executing_since, created_at, \
-               updated_at, version) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, \
+               operation_hash, level, waits_until, result, reserved, executing_since, receipt_seq, \
+               receipt_hash, created_at, updated_at, version) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, \
                $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, \
-               $29, $30, $31)";
+               $29, $30, $31, $32, $33)";
     let mut args: Vec<Val> = vec![
         operation.id.as_str().into(),
         operation.action.as_str().into(),
@@ -199,7 +202,7 @@ pub async fn insert(
         operation.updated_at.as_millis().into(),
         operation.version.into(),
     ]);
-    super::exactly_one(conn.execute(sql, &args).await?, TABLE)
+    conn.execute_one(sql, &args).await
 }
 
 /// Writes what changed, if the row still has the version that was read.
@@ -213,17 +216,16 @@ pub async fn update(
     reservation: Reservation,
 ) -> Result<bool, StoreError> {
     if was.status != now.status && !was.status.may_become(now.status) {
-        return Err(StoreError::inconsistent(
-            TABLE,
-            format!("{} cannot become {}", was.status.code(), now.status.code()),
-        ));
+        let what = format!("{} cannot become {}", was.status.code(), now.status.code());
+        return Err(StoreError::inconsistent(TABLE, "status", what));
     }
     let sql = "update operation set status = $1, effect = $2, stage = $3, reasons = $4, \
                detail = $5, policy_digest = $6, thing = $7, counterparty = $8, \
                amount_minor = $9, currency = $10, params = $11, facts = $12, \
                operation_hash = $13, level = $14, waits_until = $15, result = $16, \
-               reserved = $17, executing_since = $18, updated_at = $19, mandate = $20, \
-               prepare = $21, version = version + 1 where id = $22 and version = $23";
+               reserved = $17, executing_since = $18, receipt_seq = $19, receipt_hash = $20, \
+               updated_at = $21, mandate = $22, prepare = $23, version = version + 1 \
+               where id = $24 and version = $25";
     let mut args = moving(now, reservation)?;
     args.extend([
         now.updated_at.as_millis().into(),
@@ -238,7 +240,7 @@ pub async fn update(
 fn moving(operation: &Operation, reservation: Reservation) -> Result<Vec<Val>, StoreError> {
     let substance = &operation.substance;
     let json = |value: serde_json::Result<String>| {
-        value.map_err(|fault| StoreError::inconsistent(TABLE, fault.to_string()))
+        value.map_err(|fault| StoreError::inconsistent(TABLE, "json", fault.to_string()))
     };
     let result =
         operation.result.as_ref().map(|result| json(serde_json::to_string(result))).transpose()?;
@@ -261,11 +263,13 @@ fn moving(operation: &Operation, reservation: Reservation) -> Result<Vec<Val>, S
         result.into(),
         reservation.reserved.into(),
         reservation.executing_since.map(Timestamp::as_millis).into(),
+        operation.receipt.seq.into(),
+        operation.receipt.hash.as_str().into(),
     ])
 }
 
 fn from_row(row: &Row) -> Result<Operation, StoreError> {
-    let bad = |column: &str| StoreError::inconsistent(TABLE, format!("`{column}` cannot be read"));
+    let bad = |column: &str| row.inconsistent(column, "cannot be read");
     let json = |column: &'static str| -> Result<String, StoreError> { row.text(column) };
     let name = |column: &'static str| -> Result<Name, StoreError> {
         Name::parse(&row.text(column)?).map_err(|_fault| bad(column))
@@ -314,6 +318,7 @@ fn from_row(row: &Row) -> Result<Operation, StoreError> {
         level: Level::from_number(row.int("level")?).ok_or_else(|| bad("level"))?,
         waits_until: row.opt_int("waits_until")?.map(Timestamp::from_millis),
         result,
+        receipt: ReceiptRef { seq: row.int("receipt_seq")?, hash: row.text("receipt_hash")? },
         created_at: Timestamp::from_millis(row.int("created_at")?),
         updated_at: Timestamp::from_millis(row.int("updated_at")?),
         version: row.int("version")?,

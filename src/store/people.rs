@@ -8,9 +8,6 @@ use super::{Conn, Row, StoreError};
 use crate::domain::mandate::Mandate;
 use crate::domain::names::{MandateId, Name};
 
-const MANDATE: &str = "mandate";
-const PERSON: &str = "person";
-
 /// What a human may do in a company (API 2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Role {
@@ -143,7 +140,7 @@ pub async fn holds_role(
                and person_role.company = $2 and person_role.role = $3 \
                and person.disabled_at is null";
     let args = [name.as_str().into(), company.as_str().into(), role.code().into()];
-    let row = super::one(conn.fetch_optional(sql, &args).await?, PERSON)?;
+    let row = conn.fetch_one(sql, &args).await?;
     Ok(row.int("found")? > 0)
 }
 
@@ -182,7 +179,7 @@ pub async fn insert_mandate(
         mandate.issued_at.as_millis().into(),
         mandate.expires_at.as_millis().into(),
     ];
-    super::exactly_one(conn.execute(sql, &args).await?, MANDATE)
+    conn.execute_one(sql, &args).await
 }
 
 /// A mandate with the digest of its token.
@@ -225,7 +222,7 @@ pub async fn revoke_mandate(
 }
 
 fn mandate_from_row(row: &Row) -> Result<Mandate, StoreError> {
-    let bad = |column: &str| StoreError::inconsistent(MANDATE, format!("`{column}` cannot be read"));
+    let bad = |column: &str| row.inconsistent(column, "cannot be read");
     let name = |column: &'static str| -> Result<Name, StoreError> {
         Name::parse(&row.text(column)?).map_err(|_fault| bad(column))
     };

@@ -57,6 +57,8 @@ create table operation (
   waits_until bigint,
   result text,
   reserved bigint not null,
+  receipt_seq bigint not null,
+  receipt_hash text not null,
   executing_since bigint,
   created_at bigint not null,
   updated_at bigint not null,
