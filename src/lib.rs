@@ -3,3 +3,5 @@
 
 pub mod domain;
 pub mod gateway;
+pub mod keys;
+pub mod receipts;

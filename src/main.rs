@@ -1,1 +1,3 @@
+//! The command `countersign`.
+
 fn main() {}

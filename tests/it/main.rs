@@ -1,1 +1,1 @@
-fn main() {}
+//! Everything from outside, in one binary.
