@@ -5,3 +5,4 @@ pub mod domain;
 pub mod gateway;
 pub mod keys;
 pub mod receipts;
+pub mod store;
