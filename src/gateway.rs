@@ -1,15 +1,196 @@
 //! The pipeline: one file for each stage. It knows no accounts payable, no SQL and no HTTP.
 
+pub mod authn;
 pub mod contract;
+mod execution;
+pub mod freeze;
+pub mod mandates;
 pub mod pack;
+mod pipeline;
 pub mod policy;
+mod proposals;
+mod receipt;
+mod settling;
+mod standing;
+
+use std::fmt;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use countersign_erp_source::{Clock, Timestamp};
+use tokio::sync::Notify;
+use tokio_util::task::TaskTracker;
+use uuid::Uuid;
+
+use crate::ids::{self, NoRandomness, Randomness};
+use crate::keys::Keys;
+use crate::store::{Store, StoreError};
+
+pub use proposals::{Answer, CallError};
+pub use standing::PENDING_MAX;
+
+use pack::Pack;
+use policy::Policies;
+
+/// Settings of the pipeline.
+#[derive(Debug, Clone, Copy)]
+pub struct Rules {
+    /// How long a pending operation waits for a human.
+    pub expires_after: Duration,
+    /// How long an account must have been on file unchanged.
+    pub cooling_off: Duration,
+    /// How long a call to the ERP may take; also how long an order may be booked.
+    pub call_deadline: Duration,
+}
+
+impl Rules {
+    /// Cooling-off in whole days, as policies read it.
+    pub fn cooling_off_days(&self) -> i64 {
+        i64::try_from(self.cooling_off.as_secs() / 86_400).unwrap_or(i64::MAX)
+    }
+}
+
+/// What the pipeline is made of.
+#[derive(Debug)]
+pub struct Parts {
+    /// The packs of actions.
+    pub packs: Vec<Arc<dyn Pack>>,
+    /// The policies.
+    pub policies: Policies,
+    /// The store.
+    pub store: Store,
+    /// The keys.
+    pub keys: Arc<Keys>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Random bits.
+    pub randomness: Arc<dyn Randomness>,
+    /// Settings.
+    pub rules: Rules,
+}
+
+/// The gateway; cheap to clone.
+#[derive(Clone)]
+pub struct Gateway(Arc<Inner>);
+
+struct Inner {
+    packs: Vec<Arc<dyn Pack>>,
+    policies: RwLock<Arc<Policies>>,
+    store: Store,
+    keys: Arc<Keys>,
+    clock: Arc<dyn Clock>,
+    randomness: Arc<dyn Randomness>,
+    rules: Rules,
+    /// Names this process among the daemons of one store.
+    daemon: String,
+    /// Work that no hung-up client and no shutdown may drop half way.
+    tasks: TaskTracker,
+    /// Wakes whoever waits for an operation to change.
+    changed: Notify,
+}
+
+impl fmt::Debug for Gateway {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Gateway").field("daemon", &self.0.daemon).finish_non_exhaustive()
+    }
+}
+
+impl Gateway {
+    /// Puts the gateway together.
+    ///
+    /// # Errors
+    /// [`NoRandomness`].
+    pub fn new(parts: Parts) -> Result<Self, NoRandomness> {
+        let Parts { packs, policies, store, keys, clock, randomness, rules } = parts;
+        let daemon = format!("dm_{}", ids::ordered(randomness.as_ref(), clock.now())?.simple());
+        let policies = RwLock::new(Arc::new(policies));
+        let (tasks, changed) = (TaskTracker::new(), Notify::new());
+        Ok(Self(Arc::new(Inner {
+            packs,
+            policies,
+            store,
+            keys,
+            clock,
+            randomness,
+            rules,
+            daemon,
+            tasks,
+            changed,
+        })))
+    }
+
+    /// Waits until all work that was begun has ended.
+    pub async fn finish(&self) {
+        self.0.tasks.close();
+        self.0.tasks.wait().await;
+    }
+
+    /// The store.
+    pub fn store(&self) -> &Store {
+        &self.0.store
+    }
+
+    /// The keys.
+    pub fn keys(&self) -> &Keys {
+        &self.0.keys
+    }
+
+    /// The settings.
+    pub fn rules(&self) -> Rules {
+        self.0.rules
+    }
+
+    /// The present moment.
+    pub fn now(&self) -> Timestamp {
+        self.0.clock.now()
+    }
+
+    /// The policies in force.
+    pub fn policies(&self) -> Arc<Policies> {
+        Arc::clone(&self.0.policies.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The name of this process among the daemons of the store.
+    pub fn daemon(&self) -> &str {
+        &self.0.daemon
+    }
+
+    fn pack_of(&self, action: &str) -> Option<&Arc<dyn Pack>> {
+        self.0.packs.iter().find(|pack| pack.actions().contains(&action))
+    }
+
+    fn ordered_id(&self) -> Result<Uuid, NoRandomness> {
+        ids::ordered(self.0.randomness.as_ref(), self.now())
+    }
+
+    fn random<const N: usize>(&self) -> Result<[u8; N], NoRandomness> {
+        ids::random(self.0.randomness.as_ref())
+    }
+}
+
+/// A store that does not take or give what is asked: logged where it is handled.
+pub(crate) type Stored<T> = Result<T, StoreError>;
 
 /// Lower-case hexadecimal.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
     bytes.iter().fold(String::with_capacity(bytes.len().saturating_mul(2)), |mut text, byte| {
         // Writing into a text cannot fail.
-        let _: std::fmt::Result = write!(text, "{byte:02x}");
+        write!(text, "{byte:02x}").unwrap_or_default();
         text
     })
 }
+
+/// Points at which a test ends the process, as a power cut would. Only in builds for development,
+/// and only where the variable names the point.
+#[cfg(debug_assertions)]
+#[expect(clippy::disallowed_methods, reason = "a switch of tests, not a setting")]
+pub(crate) fn kill_point(name: &str) {
+    if std::env::var("COUNTERSIGN_ABORT_AT").is_ok_and(|at| at == name) {
+        std::process::abort();
+    }
+}
+
+/// Points at which a test ends the process: none in builds for use.
+#[cfg(not(debug_assertions))]
+pub(crate) fn kill_point(_name: &str) {}

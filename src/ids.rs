@@ -37,7 +37,7 @@ pub fn random<const N: usize>(source: &dyn Randomness) -> Result<[u8; N], NoRand
     Ok(bytes)
 }
 
-/// A number that orders by time (UUIDv7).
+/// A number that orders by time (version 7 of RFC 9562).
 pub fn ordered(source: &dyn Randomness, at: Timestamp) -> Result<Uuid, NoRandomness> {
     let millis = u64::try_from(at.as_millis()).unwrap_or(0);
     Ok(uuid::Builder::from_unix_timestamp_millis(millis, &random::<10>(source)?).into_uuid())

@@ -1,6 +1,14 @@
 //! Countersign: the caller proposes, the gateway decides, humans countersign.
+#![expect(
+    missing_docs,
+    reason = "the inside of a daemon; `domain` and the connectors are documented"
+)]
 
+pub mod ap;
 pub mod clock;
 pub mod domain;
 pub mod gateway;
 pub mod ids;
+pub mod keys;
+pub mod receipts;
+pub mod store;

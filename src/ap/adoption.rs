@@ -54,11 +54,8 @@ pub async fn adopt(
     let mut found = Adoption::default();
     let mut after = None;
     loop {
-        let page = ports
-            .erp
-            .list_vendors(company, after.as_ref(), PAGE)
-            .await
-            .map_err(AdoptError::Erp)?;
+        let page =
+            ports.erp.list_vendors(company, after.as_ref(), PAGE).await.map_err(AdoptError::Erp)?;
         let Some(last) = page.last() else { break };
         after = Some(last.id.clone());
         for vendor in &page {
@@ -85,7 +82,7 @@ pub async fn adopt(
                 let fresh =
                     crate::store::baseline::adopt(conn, &company, found, attested, now).await?;
                 if fresh {
-                    unit.receipt(receipt);
+                    unit.receipt(receipt)?;
                 }
                 Ok(fresh)
             })

@@ -47,9 +47,7 @@ pub fn compare(known: &Known, vendor: &Vendor, now: Timestamp) -> Comparison {
                     found.accounts.push(before.clone());
                     continue;
                 }
-                Some(note) => {
-                    observed(account, AccountStatus::ChangedInErp, Some(note), now)
-                }
+                Some(note) => observed(account, AccountStatus::ChangedInErp, Some(note), now),
             },
         };
         found.observed.push(kept.clone());
@@ -91,7 +89,11 @@ fn difference(before: &BaselineAccount, now: &VendorAccount) -> Option<String> {
     if before.active != now.active {
         changes.push("activity");
     }
-    if changes.is_empty() { None } else { Some(format!("changed in the ERP: {}", changes.join(", "))) }
+    if changes.is_empty() {
+        None
+    } else {
+        Some(format!("changed in the ERP: {}", changes.join(", ")))
+    }
 }
 
 fn observed(
@@ -227,7 +229,11 @@ mod tests {
         ] {
             let later = now().plus(DAY);
             let found = compare(&before, &vendor(vec![changed.clone()]), later);
-            assert_eq!(only_status(&found, changed.id.as_str()), AccountStatus::ChangedInErp, "{what}");
+            assert_eq!(
+                only_status(&found, changed.id.as_str()),
+                AccountStatus::ChangedInErp,
+                "{what}"
+            );
             assert!(found.observed.iter().all(|account| account.since == later), "{what}");
         }
     }

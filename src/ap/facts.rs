@@ -166,7 +166,7 @@ async fn keep(payment: &Payment, now: Timestamp) -> Result<(), Denial> {
                     crate::store::baseline::observe(unit.conn(), &company, account).await?;
                 }
                 if !found.is_unchanged() {
-                    unit.receipt(changed_receipt(&company, &vendor.id, &known, &found, now));
+                    unit.receipt(changed_receipt(&company, &vendor.id, &known, &found, now))?;
                 }
                 Ok(())
             })
@@ -243,9 +243,15 @@ pub(super) fn floor(facts: &Facts) -> Vec<Reason> {
         (!facts.is_true("currency_matches_invoice"), Reason::FloorOtherCurrency),
         (!facts.is_true("erp_allows_account"), Reason::FloorErpForbids),
         (false_or_absent("is_own_account"), Reason::FloorOwnAccount),
-        (!matches!(status, Some("verified" | "adopted" | "unverified" | "ambiguous")), Reason::FloorChangedInErp),
+        (
+            !matches!(status, Some("verified" | "adopted" | "unverified" | "ambiguous")),
+            Reason::FloorChangedInErp,
+        ),
         (status == Some("ambiguous"), Reason::FloorAmbiguous),
-        (!matches!(facts.word("payee_sanctioned"), Some("no" | "not_checked")), Reason::FloorSanctioned),
+        (
+            !matches!(facts.word("payee_sanctioned"), Some("no" | "not_checked")),
+            Reason::FloorSanctioned,
+        ),
         (!matches!(vop, Some("match" | "close_match" | "not_possible")), Reason::FloorVopNoMatch),
     ];
     checks.into_iter().filter(|(refused, _)| *refused).map(|(_, reason)| reason).collect()

@@ -256,7 +256,13 @@ fn resolved(
     let text = |value: &Option<String>| value.clone().unwrap_or_default();
     let records = BTreeMap::from([
         ("account", account.id.to_string()),
-        ("account_fingerprint", account.number.iban().map_or_else(String::new, |iban| pack.ports().keys.fingerprint(iban))),
+        (
+            "account_fingerprint",
+            account
+                .number
+                .iban()
+                .map_or_else(String::new, |iban| pack.ports().keys.fingerprint(iban)),
+        ),
         ("bill", bill.id.to_string()),
         ("bill_number", text(&bill.number)),
         ("bill_reference", text(&bill.reference)),

@@ -37,13 +37,9 @@ pub(super) async fn look_up(
 ) -> Result<Found, String> {
     let order =
         PaymentOrder::from_exact_text(text, company.clone()).map_err(|fault| fault.to_string())?;
-    let wanted = LookUp {
-        company: company.clone(),
-        bill: order.bill.clone(),
-        marker: order.marker.clone(),
-    };
-    let answer =
-        pack.ports().erp.look_up(&wanted).await.map_err(|fault| fault.to_string())?;
+    let wanted =
+        LookUp { company: company.clone(), bill: order.bill.clone(), marker: order.marker.clone() };
+    let answer = pack.ports().erp.look_up(&wanted).await.map_err(|fault| fault.to_string())?;
     let absent = answer.proves_absence(order.not_after);
     Ok(match answer.booked {
         Some(booked) => Found::Booked(booking(&booked, &order)),

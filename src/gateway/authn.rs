@@ -54,7 +54,11 @@ pub struct Caller {
 ///
 /// # Errors
 /// The signature could not be made.
-pub fn token(key: &MandateKey, store: &str, mandate: &Mandate) -> Result<String, jsonwebtoken::errors::Error> {
+pub fn token(
+    key: &MandateKey,
+    store: &str,
+    mandate: &Mandate,
+) -> Result<String, jsonwebtoken::errors::Error> {
     let claims = Claims {
         aud: store.to_owned(),
         exp: mandate.expires_at.as_secs(),
@@ -102,8 +106,7 @@ impl Gateway {
     /// [`AuthnError`].
     pub async fn authenticate(&self, token: &str) -> Result<Caller, AuthnError> {
         let invalid = || AuthnError::Refused(Reason::TokenInvalid);
-        let id =
-            mandate_id(self.keys().mandate(), self.store().id(), token).ok_or_else(invalid)?;
+        let id = mandate_id(self.keys().mandate(), self.store().id(), token).ok_or_else(invalid)?;
         let found = self
             .store()
             .read(move |conn| {

@@ -64,11 +64,7 @@ impl Gateway {
         run
     }
 
-    async fn stages(
-        &self,
-        subject: Subject<'_>,
-        run: &mut Evaluated,
-    ) -> Result<Permitted, Denial> {
+    async fn stages(&self, subject: Subject<'_>, run: &mut Evaluated) -> Result<Permitted, Denial> {
         let pack = self
             .pack_of(subject.action)
             .ok_or_else(|| Denial::new(Stage::Contract, Reason::UnknownAction))?;
@@ -214,10 +210,7 @@ fn keep(facts: &Facts) -> BTreeMap<String, KeptFact> {
         .collect()
 }
 
-fn level_of(
-    effect: crate::domain::decision::Effect,
-    reasons: &[String],
-) -> Result<Level, Denial> {
+fn level_of(effect: crate::domain::decision::Effect, reasons: &[String]) -> Result<Level, Denial> {
     use crate::domain::decision::Effect;
     match effect {
         Effect::Allow => Ok(Level::None),

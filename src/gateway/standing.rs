@@ -18,27 +18,27 @@ pub const PENDING_MAX: i64 = 20;
 
 /// What the store holds that concerns one proposal.
 #[derive(Debug, Clone)]
-pub struct Standing {
+pub(super) struct Standing {
     /// The mandate as the registry has it now.
-    pub mandate: Option<Mandate>,
+    pub(super) mandate: Option<Mandate>,
     /// Whether its principal is an active accountant of the company.
-    pub principal_active: bool,
+    pub(super) principal_active: bool,
     /// Minor units of the budget that other operations hold.
-    pub reserved_minor: i64,
+    pub(super) reserved_minor: i64,
     /// Calls that other operations hold.
-    pub calls: i64,
+    pub(super) calls: i64,
     /// The live operation on the thing, if it is another one.
-    pub live: Option<Operation>,
+    pub(super) live: Option<Operation>,
     /// What other operations have claimed or booked on the thing, and the pinned total.
-    pub claimed: Claimed,
+    pub(super) claimed: Claimed,
     /// Whether a freeze is in force.
-    pub frozen: bool,
+    pub(super) frozen: bool,
     /// How many operations of the mandate are pending.
-    pub pending: i64,
+    pub(super) pending: i64,
 }
 
 /// Reads how things stand for that operation.
-pub async fn read(
+pub(super) async fn read(
     conn: &mut Conn<'_>,
     company: &CompanyId,
     thing: &str,
@@ -72,7 +72,7 @@ impl Standing {
     ///
     /// # Errors
     /// The first denial.
-    pub fn judge(&self, action: &str, resolved: &Resolved) -> Result<(), Denial> {
+    pub(super) fn judge(&self, action: &str, resolved: &Resolved) -> Result<(), Denial> {
         let mandate = self.in_force()?;
         if !mandate.holds(action) {
             return Err(Denial::new(Stage::Delegation, Reason::ScopeNotHeld));
@@ -122,11 +122,9 @@ impl Standing {
     }
 
     /// The total that binds: the one of the first claim that may be booked, else the present one.
-    pub fn pinned_total(&self, resolved: &Resolved) -> Amount {
+    pub(super) fn pinned_total(&self, resolved: &Resolved) -> Amount {
         let currency = resolved.total.currency();
-        self.claimed
-            .total_minor
-            .map_or(resolved.total, |minor| Amount::from_minor(minor, currency))
+        self.claimed.total_minor.map_or(resolved.total, |minor| Amount::from_minor(minor, currency))
     }
 
     /// What forbids claiming, beside [`Standing::judge`]: the sum of the bill under the claim's
@@ -134,7 +132,7 @@ impl Standing {
     ///
     /// # Errors
     /// A denial.
-    pub fn judge_sums(&self, resolved: &Resolved) -> Result<(), Denial> {
+    pub(super) fn judge_sums(&self, resolved: &Resolved) -> Result<(), Denial> {
         let pinned = self.pinned_total(resolved);
         if pinned != resolved.total {
             return Err(Denial::new(Stage::Policy, Reason::FloorTotalChanged));
@@ -153,7 +151,7 @@ impl Standing {
     ///
     /// # Errors
     /// A denial.
-    pub fn judge_pending(&self) -> Result<(), Denial> {
+    pub(super) fn judge_pending(&self) -> Result<(), Denial> {
         if self.pending >= PENDING_MAX {
             return Err(Denial::new(Stage::Execution, Reason::TooManyPending));
         }

@@ -186,8 +186,7 @@ pub async fn settle(
 
 fn from_row(row: &Row) -> Result<Attempt, StoreError> {
     let bad = |column: &str| row.inconsistent(column, "cannot be read");
-    let currency =
-        Currency::from_code(&row.text("currency")?).map_err(|_fault| bad("currency"))?;
+    let currency = Currency::from_code(&row.text("currency")?).map_err(|_fault| bad("currency"))?;
     Ok(Attempt {
         marker: row.text("marker")?,
         seq: row.int("seq")?,

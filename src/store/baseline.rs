@@ -286,9 +286,8 @@ fn account_from_row(row: &Row) -> Result<BaselineAccount, StoreError> {
         number: row.text("number")?,
         active: row.flag("active")?,
         since: Timestamp::from_millis(row.int("since")?),
-        status: AccountStatus::from_code(&status).ok_or_else(|| {
-            row.inconsistent("status", "cannot be read")
-        })?,
+        status: AccountStatus::from_code(&status)
+            .ok_or_else(|| row.inconsistent("status", "cannot be read"))?,
         note: row.opt_text("note")?,
     })
 }

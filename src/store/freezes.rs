@@ -114,9 +114,10 @@ pub async fn stands(
     scope: &FreezeScope,
     cause: &str,
 ) -> Result<bool, StoreError> {
-    Ok(in_force(conn).await?.iter().any(|freeze| {
-        freeze.scope == *scope && freeze.cause.as_deref() == Some(cause)
-    }))
+    Ok(in_force(conn)
+        .await?
+        .iter()
+        .any(|freeze| freeze.scope == *scope && freeze.cause.as_deref() == Some(cause)))
 }
 
 /// The freezes in force, the oldest first.
@@ -179,7 +180,11 @@ pub async fn open_alarms(conn: &mut Conn<'_>) -> Result<Vec<Alarm>, StoreError> 
 
 fn freeze_from_row(row: &Row) -> Result<Freeze, StoreError> {
     let bad = |what: &str| row.inconsistent("scope", what);
-    let scope = match (row.text("scope")?.as_str(), row.opt_text("company")?, row.opt_text("counterparty")?) {
+    let scope = match (
+        row.text("scope")?.as_str(),
+        row.opt_text("company")?,
+        row.opt_text("counterparty")?,
+    ) {
         ("all", None, None) => FreezeScope::All,
         ("company", Some(company), None) => FreezeScope::Company(company),
         ("vendor", Some(company), Some(vendor)) => FreezeScope::Vendor { company, vendor },

@@ -5,9 +5,7 @@ use countersign_erp_source::{Amount, CompanyId, Currency, Timestamp};
 use super::{Conn, Row, StoreError, Val};
 use crate::domain::decision::{Effect, Level, Stage};
 use crate::domain::names::{MandateId, Name, OperationId};
-use crate::domain::operation::{
-    Decision, Operation, Origins, ReceiptRef, Status, Substance,
-};
+use crate::domain::operation::{Decision, Operation, Origins, ReceiptRef, Status, Substance};
 
 const TABLE: &str = "operation";
 
@@ -48,9 +46,8 @@ pub async fn find_by_key(
     owner: &Owner,
     key: &str,
 ) -> Result<Option<Operation>, StoreError> {
-    let sql = select!(
-        "where company = $1 and principal = $2 and agent = $3 and idempotency_key = $4"
-    );
+    let sql =
+        select!("where company = $1 and principal = $2 and agent = $3 and idempotency_key = $4");
     let args = [
         owner.company.as_str().into(),
         owner.principal.as_str().into(),
@@ -159,10 +156,7 @@ pub struct Reservation {
 }
 
 /// The operation's reservation.
-pub async fn reservation(
-    conn: &mut Conn<'_>,
-    id: &OperationId,
-) -> Result<Reservation, StoreError> {
+pub async fn reservation(conn: &mut Conn<'_>, id: &OperationId) -> Result<Reservation, StoreError> {
     let sql = "select reserved, executing_since from operation where id = $1";
     let row = conn.fetch_one(sql, &[id.as_str().into()]).await?;
     Ok(Reservation {

@@ -75,10 +75,7 @@ pub async fn add_role(
 }
 
 /// The stored hash of a human's password.
-pub async fn find_password(
-    conn: &mut Conn<'_>,
-    name: &Name,
-) -> Result<Option<String>, StoreError> {
+pub async fn find_password(conn: &mut Conn<'_>, name: &Name) -> Result<Option<String>, StoreError> {
     let sql = "select password_hash from person where name = $1";
     let row = conn.fetch_optional(sql, &[name.as_str().into()]).await?;
     row.map(|row| row.text("password_hash")).transpose()
@@ -226,8 +223,7 @@ fn mandate_from_row(row: &Row) -> Result<Mandate, StoreError> {
     let name = |column: &'static str| -> Result<Name, StoreError> {
         Name::parse(&row.text(column)?).map_err(|_fault| bad(column))
     };
-    let currency =
-        Currency::from_code(&row.text("currency")?).map_err(|_fault| bad("currency"))?;
+    let currency = Currency::from_code(&row.text("currency")?).map_err(|_fault| bad("currency"))?;
     let scopes: BTreeSet<String> =
         row.text("scopes")?.split_whitespace().map(ToOwned::to_owned).collect();
     Ok(Mandate {

@@ -1,3 +1,1 @@
-//! The tests that drive the daemon from outside.
-
-fn main() {}
+//! Everything from outside, in one binary.

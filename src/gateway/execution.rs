@@ -1,0 +1,602 @@
+//! Stage `execution`: claim, decide once more, hand the order over, settle (DESIGN 3).
+//!
+//! INVARIANT (I2): only a claim makes an attempt, only an attempt's own order is ever sent, and an
+//! order is sent once. A claim is one unit of work under the store's lock, in which the one live
+//! operation, the budget and the sum of the bill are read again.
+
+use std::sync::Arc;
+
+use countersign_erp_source::{Marker, Timestamp};
+
+use super::pack::{Case, Claim, Denial, Sent};
+use super::pipeline::{Evaluated, Permitted, Subject};
+use super::standing::{self, Standing};
+use super::{Gateway, Stored, kill_point, receipt};
+use crate::domain::decision::{Effect, Level, Stage};
+use crate::domain::operation::{Decision, Operation, Status};
+use crate::domain::reason::Reason;
+use crate::ids::NoRandomness;
+use crate::receipts::ReceiptKind;
+use crate::store::attempts::{self, Attempt, AttemptState};
+use crate::store::operations::{self, Owner, Reservation};
+use crate::store::{StoreError, Unit};
+
+/// How long a prepared operation waits for its commit.
+const PREPARED_WAITS: std::time::Duration = std::time::Duration::from_hours(24);
+/// A claim is left to its daemon for this much longer than its order may be booked.
+const LEASE_SLACK: std::time::Duration = std::time::Duration::from_secs(10);
+/// Nothing reserved.
+pub(super) const FREE: Reservation = Reservation { reserved: false, executing_since: None };
+
+/// A decision that is to be written down, and a claim with it where it permits.
+#[derive(Debug)]
+pub(super) struct Submission {
+    /// The operation as it was read, where it is there already.
+    pub(super) before: Option<Operation>,
+    /// The operation with what is known of it.
+    pub(super) operation: Operation,
+    /// What the pipeline said.
+    pub(super) evaluated: Evaluated,
+    /// Only decide.
+    pub(super) prepare: bool,
+    /// For the claim.
+    pub(super) marker: Marker,
+}
+
+/// What was written down.
+#[derive(Debug)]
+pub(super) enum Recorded {
+    /// The decision, with the attempt where it was claimed.
+    Decided(Box<Operation>, Option<Box<Attempt>>),
+    /// Somebody else used the same key for the same content first.
+    Replay(Box<Operation>),
+    /// Somebody else used the same key for other content first.
+    KeyReused,
+}
+
+/// What a claim needs beside the case.
+#[derive(Debug, Clone)]
+struct ClaimContext {
+    marker: Marker,
+    store: String,
+    daemon: String,
+    not_after: Timestamp,
+    lease_until: Timestamp,
+    now: Timestamp,
+}
+
+impl Gateway {
+    pub(super) fn marker(&self) -> Result<Marker, NoRandomness> {
+        Ok(Marker::from_bytes(self.random::<16>()?))
+    }
+
+    fn claim_context(&self, marker: Marker) -> ClaimContext {
+        let now = self.now();
+        let not_after = now.plus(self.rules().call_deadline);
+        ClaimContext {
+            marker,
+            store: self.store().id().to_owned(),
+            daemon: self.daemon().to_owned(),
+            not_after,
+            lease_until: not_after.plus(LEASE_SLACK),
+            now,
+        }
+    }
+
+    /// Writes a decision down, durably, with its receipt; and claims where it permits.
+    pub(super) async fn record(&self, submission: Submission) -> Stored<Recorded> {
+        let context = self.claim_context(submission.marker.clone());
+        let waits_until = if submission.prepare {
+            context.now.plus(PREPARED_WAITS)
+        } else {
+            context.now.plus(self.rules().expires_after)
+        };
+        let written = self
+            .store()
+            .write(move |unit| {
+                Box::pin(async move { record(unit, submission, &context, waits_until).await })
+            })
+            .await?;
+        Ok(written.value)
+    }
+
+    /// Carries a claimed operation through, in a task of its own that no hung-up client and no
+    /// shutdown drops half way.
+    pub(super) fn drive(&self, operation: Box<Operation>, attempt: Attempt) {
+        let gateway = self.clone();
+        self.0.tasks.spawn(async move {
+            let id = operation.id.clone();
+            if let Err(fault) = gateway.carry_through(*operation, attempt).await {
+                let fault = anyhow::Error::new(fault);
+                tracing::error!(operation.id = %id, "operation {id} is left to the settle worker: {fault:#}");
+            }
+            gateway.0.changed.notify_waiters();
+        });
+    }
+
+    async fn carry_through(&self, operation: Operation, attempt: Attempt) -> Stored<()> {
+        match self.decide_again(&operation, &attempt).await? {
+            Again::Stands => {}
+            Again::Withdraw(state, next, because) => {
+                return self.withdraw(&operation, &attempt, state, next, &because).await;
+            }
+        }
+        // A daemon that was stopped for longer than its lease sends nothing any more.
+        if self.now() >= attempt.not_after {
+            return self.not_sent(&operation, &attempt, "the order's time was over").await;
+        }
+        kill_point("before_send");
+        let Some(pack) = self.pack_of(&operation.action) else {
+            return self.not_sent(&operation, &attempt, "no pack for this action").await;
+        };
+        let sent = pack.send(&operation.origins.company, &attempt.order_text).await;
+        kill_point("after_send");
+        self.settle(&operation, &attempt, sent).await?;
+        kill_point("after_settle");
+        Ok(())
+    }
+
+    /// Decides once more on the facts after the claim.
+    async fn decide_again(&self, operation: &Operation, attempt: &Attempt) -> Stored<Again> {
+        let mandate_id = operation.origins.mandate.clone();
+        let mandate = self
+            .store()
+            .read(move |conn| {
+                Box::pin(async move { crate::store::people::find_mandate(conn, &mandate_id).await })
+            })
+            .await?;
+        let Some((mandate, _)) = mandate else {
+            return Err(StoreError::inconsistent("operation", "mandate", "is not in the registry"));
+        };
+        let evaluated = self
+            .evaluate(Subject {
+                operation: &operation.id,
+                action: &operation.action,
+                args: &operation.args,
+                mandate: &mandate,
+            })
+            .await;
+        let not_ready = self.pack_of(&operation.action).map(|pack| pack.not_ready());
+        let same_hash = evaluated.substance.hash.as_deref() == Some(&attempt.operation_hash);
+        Ok(match evaluated.verdict {
+            Err(denial) if denial.is_error() => {
+                Again::retry(format!("{}: {:?}", denial.detail, denial.evidence))
+            }
+            Err(denial) => {
+                let because = denial.detail.clone();
+                let next =
+                    Box::new(denied(operation, evaluated.policy.as_deref(), &denial, self.now()));
+                Again::Withdraw(AttemptState::Withdrawn, Next::Denied(next, denial), because)
+            }
+            Ok(_) if not_ready.is_none_or(|problems| !problems.is_empty()) => {
+                Again::retry("the ERP's side is not proved safe".to_owned())
+            }
+            Ok(permitted) if permitted.level != Level::None => {
+                let because = format!("needs a human now: {}", permitted.reasons.join(", "));
+                let waits_until = self.now().plus(self.rules().expires_after);
+                let next = pending(
+                    operation,
+                    &evaluated.substance,
+                    &permitted,
+                    evaluated.policy.as_deref(),
+                    waits_until,
+                    self.now(),
+                );
+                Again::Withdraw(AttemptState::Withdrawn, Next::Pending(Box::new(next)), because)
+            }
+            Ok(_) if same_hash => Again::Stands,
+            Ok(_) => Again::retry("what was decided on has changed".to_owned()),
+        })
+    }
+
+    async fn not_sent(&self, operation: &Operation, attempt: &Attempt, why: &str) -> Stored<()> {
+        self.settle(operation, attempt, Sent::NotSent { reason: why.to_owned() }).await
+    }
+
+    /// Gives a claim up before anything was sent.
+    async fn withdraw(
+        &self,
+        operation: &Operation,
+        attempt: &Attempt,
+        state: AttemptState,
+        next: Next,
+        because: &str,
+    ) -> Stored<()> {
+        let (denial, mut after) = match next {
+            Next::Retry => return self.not_sent(operation, attempt, because).await,
+            Next::Denied(after, denial) => (Some(denial), *after),
+            Next::Pending(after) => (None, *after),
+        };
+        let (id, marker, now) = (operation.id.clone(), attempt.marker.clone(), self.now());
+        let because = because.to_owned();
+        self.store()
+            .write(move |unit| {
+                Box::pin(async move {
+                    if !attempts::settle(unit.conn(), &marker, state, None, &because, now).await? {
+                        return Ok(());
+                    }
+                    let before = executing(unit, &id).await?;
+                    after.version = before.version;
+                    let data = receipt::decision(&after, denial.as_ref());
+                    receipt::leave(unit, &mut after, ReceiptKind::Decision, now, data)?;
+                    moved(operations::update(unit.conn(), &before, &after, FREE).await?)
+                })
+            })
+            .await?;
+        Ok(())
+    }
+
+    /// Decides anew on an operation that executes without an open attempt, or whose attempt is
+    /// proved absent, and claims again where it still stands.
+    pub(super) async fn try_again(
+        &self,
+        operation: &Operation,
+        proved_absent: Option<&Attempt>,
+    ) -> Stored<()> {
+        let mandate_id = operation.origins.mandate.clone();
+        let mandate = self
+            .store()
+            .read(move |conn| {
+                Box::pin(async move { crate::store::people::find_mandate(conn, &mandate_id).await })
+            })
+            .await?;
+        let Some((mandate, _)) = mandate else {
+            return Err(StoreError::inconsistent("operation", "mandate", "is not in the registry"));
+        };
+        let mut evaluated = self
+            .evaluate(Subject {
+                operation: &operation.id,
+                action: &operation.action,
+                args: &operation.args,
+                mandate: &mandate,
+            })
+            .await;
+        let not_ready =
+            self.pack_of(&operation.action).is_none_or(|pack| !pack.not_ready().is_empty());
+        if evaluated.verdict.is_ok() && not_ready {
+            evaluated.verdict = Err(Denial::new(Stage::Error, Reason::ErpNotReady));
+        }
+        if evaluated.verdict.as_ref().is_err_and(Denial::is_error) {
+            // An error ends nothing: the worker comes back.
+            return Ok(());
+        }
+        let Ok(marker) = self.marker() else { return Ok(()) };
+        let context = self.claim_context(marker);
+        let (before, absent) = (operation.clone(), proved_absent.cloned());
+        let waits_until = context.now.plus(self.rules().expires_after);
+        let written = self
+            .store()
+            .write(move |unit| {
+                Box::pin(async move {
+                    reclaim(unit, &before, absent.as_ref(), evaluated, &context, waits_until).await
+                })
+            })
+            .await?;
+        if let Some((operation, attempt)) = written.value {
+            self.drive(operation, *attempt);
+        }
+        self.0.changed.notify_waiters();
+        Ok(())
+    }
+}
+
+/// What the decision after the claim came to.
+enum Again {
+    /// The order may be sent.
+    Stands,
+    /// The claim is given up.
+    Withdraw(AttemptState, Next, String),
+}
+
+impl Again {
+    fn retry(because: String) -> Self {
+        Self::Withdraw(AttemptState::NotSent, Next::Retry, because)
+    }
+}
+
+/// What becomes of the operation.
+enum Next {
+    /// It stays executing and is decided again.
+    Retry,
+    /// It is denied.
+    Denied(Box<Operation>, Denial),
+    /// It waits for a human.
+    Pending(Box<Operation>),
+}
+
+async fn record(
+    unit: &mut Unit<'_>,
+    submission: Submission,
+    context: &ClaimContext,
+    waits_until: Timestamp,
+) -> Stored<Recorded> {
+    let Submission { before, mut operation, evaluated, prepare, .. } = submission;
+    let owner = Owner {
+        company: operation.origins.company.clone(),
+        principal: operation.origins.principal.clone(),
+        agent: operation.origins.agent.clone(),
+    };
+    // INVARIANT: under the store's lock a key belongs to one operation, and an operation that moved
+    // since it was read is not written over.
+    let found = operations::find_by_key(unit.conn(), &owner, &operation.key).await?;
+    if let Some(found) = &found {
+        if found.request_digest != operation.request_digest {
+            return Ok(Recorded::KeyReused);
+        }
+        let as_read = before
+            .as_ref()
+            .is_some_and(|before| before.id == found.id && before.version == found.version);
+        if !as_read {
+            return Ok(Recorded::Replay(Box::new(found.clone())));
+        }
+    }
+    operation.substance = evaluated.substance.clone();
+    operation.updated_at = context.now;
+    operation.result = None;
+    let verdict = under_lock(unit, &operation, &evaluated, prepare).await?;
+    let mut claimed = None;
+    let denial = match verdict {
+        Ok((permitted, case, standing)) => {
+            operation.decision = permits(&permitted, evaluated.policy.as_deref());
+            operation.level = permitted.level;
+            if prepare {
+                operation.status = Status::Prepared;
+                operation.waits_until = Some(waits_until);
+            } else if permitted.level == Level::None {
+                operation.status = Status::Executing;
+                operation.waits_until = None;
+                claimed =
+                    Some(make_attempt(unit, &operation, case.as_ref(), &standing, context).await?);
+            } else {
+                operation.status = Status::Pending;
+                operation.waits_until = Some(waits_until);
+            }
+            None
+        }
+        Err(denial) => {
+            operation = denied(&operation, evaluated.policy.as_deref(), &denial, context.now);
+            Some(denial)
+        }
+    };
+    let data = receipt::decision(&operation, denial.as_ref());
+    receipt::leave(unit, &mut operation, ReceiptKind::Decision, context.now, data)?;
+    let mut reservation = FREE;
+    if let Some(attempt) = &claimed {
+        let data = receipt::claim(attempt, &context.marker);
+        receipt::leave(unit, &mut operation, ReceiptKind::Claim, context.now, data)?;
+        reservation = Reservation { reserved: true, executing_since: Some(context.now) };
+    }
+    match &found {
+        None => operations::insert(unit.conn(), &operation, reservation).await?,
+        Some(found) => {
+            moved(operations::update(unit.conn(), found, &operation, reservation).await?)?;
+            operation.version = found.version.saturating_add(1);
+        }
+    }
+    if let Some(attempt) = &claimed {
+        attempts::insert(unit.conn(), attempt).await?;
+    }
+    Ok(Recorded::Decided(Box::new(operation), claimed.map(Box::new)))
+}
+
+type UnderLock = Result<(Permitted, Arc<dyn Case>, Standing), Denial>;
+
+/// What the pipeline permitted, judged again on the sums under the store's lock, in pure code.
+async fn under_lock(
+    unit: &mut Unit<'_>,
+    operation: &Operation,
+    evaluated: &Evaluated,
+    prepare: bool,
+) -> Stored<UnderLock> {
+    let permitted = match &evaluated.verdict {
+        Ok(permitted) => permitted.clone(),
+        Err(denial) => return Ok(Err(denial.clone())),
+    };
+    let Some(case) = evaluated.case.clone() else {
+        return Ok(Err(Denial::new(Stage::Error, Reason::PolicyFailed)));
+    };
+    let resolved = case.resolved();
+    let standing = standing::read(
+        unit.conn(),
+        &operation.origins.company,
+        &resolved.thing,
+        &resolved.counterparty,
+        &operation.origins.mandate,
+        &operation.id,
+    )
+    .await?;
+    let waits = permitted.level != Level::None && !prepare;
+    let judged = standing
+        .judge(&operation.action, resolved)
+        .and_then(|()| standing.judge_sums(resolved))
+        .and_then(|()| if waits { standing.judge_pending() } else { Ok(()) });
+    Ok(judged.map(|()| (permitted, case, standing)))
+}
+
+async fn make_attempt(
+    unit: &mut Unit<'_>,
+    operation: &Operation,
+    case: &dyn Case,
+    standing: &Standing,
+    context: &ClaimContext,
+) -> Stored<Attempt> {
+    let resolved = case.resolved();
+    let seq = unit.next_order_seq().await?;
+    let total = standing.pinned_total(resolved);
+    let claim = Claim {
+        marker: context.marker.clone(),
+        store: context.store.clone(),
+        seq: u64::try_from(seq)
+            .map_err(|_negative| StoreError::inconsistent("store", "order_seq", "is negative"))?,
+        total,
+        not_after: context.not_after,
+    };
+    let hash = operation.substance.hash.clone().ok_or_else(|| {
+        StoreError::inconsistent("operation", "operation_hash", "is absent at a claim")
+    })?;
+    Ok(Attempt {
+        marker: context.marker.to_hex(),
+        seq,
+        operation: operation.id.clone(),
+        company: operation.origins.company.clone(),
+        thing: resolved.thing.clone(),
+        counterparty: resolved.counterparty.clone(),
+        amount: resolved.amount,
+        total,
+        order_text: case.order(&claim),
+        operation_hash: hash,
+        not_after: context.not_after,
+        lease_until: context.lease_until,
+        daemon: context.daemon.clone(),
+        state: AttemptState::Open,
+        payment: None,
+        claimed_at: context.now,
+    })
+}
+
+/// Claims again after a new decision. What comes of an operation whose order is proved absent is
+/// never a denial: it was once permitted and executed, so it fails.
+async fn reclaim(
+    unit: &mut Unit<'_>,
+    before: &Operation,
+    absent: Option<&Attempt>,
+    evaluated: Evaluated,
+    context: &ClaimContext,
+    waits_until: Timestamp,
+) -> Stored<Option<(Box<Operation>, Box<Attempt>)>> {
+    let Some(found) = operations::find(unit.conn(), &before.id).await? else { return Ok(None) };
+    if found.version != before.version {
+        return Ok(None);
+    }
+    if let Some(absent) = absent {
+        let note = "proved absent by the ERP";
+        let state = AttemptState::Absent;
+        if !attempts::settle(unit.conn(), &absent.marker, state, None, note, context.now).await? {
+            return Ok(None);
+        }
+    } else if attempts::find_open(unit.conn(), &before.id).await?.is_some() {
+        return Ok(None);
+    }
+    let reserved = operations::reservation(unit.conn(), &before.id).await?;
+    let mut after = Operation { updated_at: context.now, ..found.clone() };
+    let verdict = under_lock(unit, &after, &evaluated, false).await?;
+    let same_hash = evaluated.substance.hash == found.substance.hash;
+    let (kind, data, reservation, claimed) = match verdict {
+        Ok((permitted, case, standing))
+            if permitted.level == Level::None && (same_hash || absent.is_none()) =>
+        {
+            after.substance = evaluated.substance;
+            after.decision = permits(&permitted, evaluated.policy.as_deref());
+            after.status = Status::Executing;
+            let attempt = make_attempt(unit, &after, case.as_ref(), &standing, context).await?;
+            let data = receipt::claim(&attempt, &context.marker);
+            let since = reserved.executing_since.unwrap_or(context.now);
+            let held = Reservation { reserved: true, executing_since: Some(since) };
+            (ReceiptKind::Claim, data, held, Some(attempt))
+        }
+        Ok((permitted, ..)) if absent.is_none() => {
+            after = pending(
+                &found,
+                &evaluated.substance,
+                &permitted,
+                evaluated.policy.as_deref(),
+                waits_until,
+                context.now,
+            );
+            (ReceiptKind::Decision, receipt::decision(&after, None), FREE, None)
+        }
+        Err(denial) if absent.is_none() => {
+            after = denied(&found, evaluated.policy.as_deref(), &denial, context.now);
+            (ReceiptKind::Decision, receipt::decision(&after, Some(&denial)), FREE, None)
+        }
+        Ok(_) | Err(_) => {
+            let because = Reason::ProvedAbsent;
+            after.status = Status::Failed;
+            after.decision.stage = Stage::Execution;
+            after.decision.reasons = vec![because.code().to_owned()];
+            because.text().clone_into(&mut after.decision.detail);
+            let seq = absent.map_or(0, |attempt| attempt.seq);
+            let data = receipt::outcome(&after, seq, because.code(), None);
+            (ReceiptKind::Outcome, data, FREE, None)
+        }
+    };
+    receipt::leave(unit, &mut after, kind, context.now, data)?;
+    moved(operations::update(unit.conn(), &found, &after, reservation).await?)?;
+    after.version = found.version.saturating_add(1);
+    let Some(attempt) = claimed else { return Ok(None) };
+    attempts::insert(unit.conn(), &attempt).await?;
+    Ok(Some((Box::new(after), Box::new(attempt))))
+}
+
+fn permits(permitted: &Permitted, policy: Option<&str>) -> Decision {
+    let reasons = permitted.reasons.join(", ");
+    Decision {
+        effect: Effect::of_level(permitted.level),
+        stage: Stage::Policy,
+        reasons: permitted.reasons.clone(),
+        detail: match permitted.level {
+            Level::None => "permitted".to_owned(),
+            Level::StepUp => format!("needs the principal's vote: {reasons}"),
+            Level::FourEyes => format!("needs an approver's vote: {reasons}"),
+        },
+        policy: policy.map(ToOwned::to_owned),
+    }
+}
+
+fn denied(
+    operation: &Operation,
+    policy: Option<&str>,
+    denial: &Denial,
+    now: Timestamp,
+) -> Operation {
+    Operation {
+        status: Status::Denied,
+        decision: Decision {
+            effect: Effect::Deny,
+            stage: denial.stage,
+            reasons: denial.reasons.clone(),
+            detail: denial.detail.clone(),
+            policy: policy.map(ToOwned::to_owned),
+        },
+        waits_until: None,
+        updated_at: now,
+        ..operation.clone()
+    }
+}
+
+fn pending(
+    operation: &Operation,
+    substance: &crate::domain::operation::Substance,
+    permitted: &Permitted,
+    policy: Option<&str>,
+    waits_until: Timestamp,
+    now: Timestamp,
+) -> Operation {
+    Operation {
+        status: Status::Pending,
+        decision: permits(permitted, policy),
+        substance: substance.clone(),
+        level: permitted.level,
+        waits_until: Some(waits_until),
+        updated_at: now,
+        ..operation.clone()
+    }
+}
+
+/// The operation, which must be executing.
+pub(super) async fn executing(
+    unit: &mut Unit<'_>,
+    id: &crate::domain::names::OperationId,
+) -> Stored<Operation> {
+    let found = operations::find(unit.conn(), id).await?;
+    found.ok_or_else(|| StoreError::inconsistent("operation", "id", "is gone"))
+}
+
+/// Within one unit of work nothing else moves a row.
+pub(super) fn moved(updated: bool) -> Stored<()> {
+    if updated {
+        Ok(())
+    } else {
+        Err(StoreError::inconsistent("operation", "version", "moved within one unit of work"))
+    }
+}

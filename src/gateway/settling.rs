@@ -1,0 +1,300 @@
+//! Settling: what became of an order, written down once; and the worker that finds out what nobody
+//! knows. It takes no input and is safe to repeat, in several daemons at once.
+
+use std::time::Duration;
+
+use countersign_erp_source::Timestamp;
+
+use super::execution::{FREE, executing, moved};
+use super::freeze::{self, Automatic};
+use super::pack::{Booking, Found, Sent};
+use super::{Gateway, Stored, receipt};
+use crate::domain::decision::{Level, Stage};
+use crate::domain::operation::{Operation, Status};
+use crate::domain::reason::Reason;
+use crate::receipts::ReceiptKind;
+use crate::store::Unit;
+use crate::store::attempts::{self, Attempt, AttemptState};
+use crate::store::freezes::FreezeScope;
+use crate::store::operations::{self, Reservation};
+
+/// How long an operation that cannot be sent is tried again.
+const UNSENT_TRIED_FOR: Duration = Duration::from_mins(15);
+/// Operations that one round of the worker takes up.
+const ROUND_MAX: i64 = 200;
+
+/// How an attempt is written down.
+struct Settled {
+    attempt: AttemptState,
+    status: Status,
+    booking: Option<Booking>,
+    reason: Option<(Stage, Reason)>,
+    said: String,
+    alarm: Option<Automatic>,
+}
+
+fn settled(operation: &Operation, attempt: &Attempt, sent: Sent) -> Settled {
+    let plain = |attempt, status, reason, said: String| Settled {
+        attempt,
+        status,
+        booking: None,
+        reason,
+        said,
+        alarm: None,
+    };
+    match sent {
+        Sent::Booked(booking) if booking.differences.is_empty() => Settled {
+            booking: Some(booking),
+            ..plain(AttemptState::Booked, Status::Executed, None, "booked".to_owned())
+        },
+        Sent::Booked(booking) => {
+            let detail = format!(
+                "what the ERP booked for {} is not what was decided ({}); look at the payment there \
+                 before you thaw the vendor",
+                operation.id,
+                booking.differences.join("; ")
+            );
+            let scope = FreezeScope::Vendor {
+                company: attempt.company.to_string(),
+                vendor: attempt.counterparty.clone(),
+            };
+            let reason = Some((Stage::Execution, Reason::BookedOtherwise));
+            Settled {
+                booking: Some(booking),
+                alarm: Some(Automatic { scope, cause: Reason::BookedOtherwise.code(), detail }),
+                ..plain(
+                    AttemptState::Booked,
+                    Status::Executed,
+                    reason,
+                    "booked otherwise".to_owned(),
+                )
+            }
+        }
+        Sent::Refused { code, too_late: true } => {
+            plain(AttemptState::Refused, Status::Executing, None, code.to_owned())
+        }
+        Sent::Refused { code, too_late: false } => {
+            let reason = Some((Stage::Execution, Reason::ErpRefused));
+            plain(AttemptState::Refused, Status::Failed, reason, code.to_owned())
+        }
+        Sent::NotSent { reason } => plain(AttemptState::NotSent, Status::Executing, None, reason),
+        Sent::Unknown { reason } => plain(AttemptState::Open, Status::Unknown, None, reason),
+        Sent::Contradicted { code } => {
+            let detail = format!(
+                "the ERP answered `{code}` to an order of {}: store and ERP do not belong together \
+                 any more; nothing is paid until the operator has looked",
+                operation.id
+            );
+            let alarm = Automatic { scope: FreezeScope::All, cause: code, detail };
+            let reason = Some((Stage::Execution, Reason::ErpContradicts));
+            Settled {
+                alarm: Some(alarm),
+                ..plain(AttemptState::Open, Status::Unknown, reason, code.to_owned())
+            }
+        }
+    }
+}
+
+impl Gateway {
+    /// Writes down what became of an order. Whoever comes second changes nothing.
+    pub(super) async fn settle(
+        &self,
+        operation: &Operation,
+        attempt: &Attempt,
+        sent: Sent,
+    ) -> Stored<()> {
+        let outcome = settled(operation, attempt, sent);
+        let (id, attempt, now) = (operation.id.clone(), attempt.clone(), self.now());
+        let (Ok(freeze_id), Ok(alarm_id)) = (self.ordered_id(), self.ordered_id()) else {
+            // Without random numbers there is no id for an alarm; the worker comes back.
+            return Ok(());
+        };
+        self.store()
+            .write(move |unit| {
+                Box::pin(async move {
+                    let before = executing(unit, &id).await?;
+                    if !is_open(unit, &before, &attempt).await? {
+                        return Ok(());
+                    }
+                    write_down(unit, &before, &attempt, &outcome, now).await?;
+                    if let Some(alarm) = &outcome.alarm {
+                        let operation = Some(&before);
+                        freeze::automatic(unit, alarm, operation, freeze_id, alarm_id, now).await?;
+                    }
+                    Ok(())
+                })
+            })
+            .await?;
+        self.0.changed.notify_waiters();
+        Ok(())
+    }
+
+    /// One round of the settle worker: what no daemon works on any more becomes unknown, what is
+    /// unknown is looked up, what was never sent is decided again, what waited too long expires.
+    ///
+    /// # Errors
+    /// The store failed; the next round comes.
+    pub async fn settle_round(&self, alone: bool) -> Stored<()> {
+        self.expire().await?;
+        for operation in self.in_state(Status::Executing).await? {
+            match self.open_attempt(&operation).await? {
+                None => self.try_unsent(&operation).await?,
+                Some(attempt) if self.is_orphan(&attempt, alone) => {
+                    let reason = "the daemon that claimed it is gone".to_owned();
+                    self.settle(&operation, &attempt, Sent::Unknown { reason }).await?;
+                }
+                Some(_) => {}
+            }
+        }
+        for operation in self.in_state(Status::Unknown).await? {
+            if let Some(attempt) = self.open_attempt(&operation).await? {
+                self.look_up(&operation, &attempt).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether nobody works on the attempt any more. The only daemon of a store knows its own.
+    fn is_orphan(&self, attempt: &Attempt, alone: bool) -> bool {
+        let foreign = attempt.daemon != self.daemon();
+        (alone && foreign) || self.now() > attempt.lease_until
+    }
+
+    async fn look_up(&self, operation: &Operation, attempt: &Attempt) -> Stored<()> {
+        let Some(pack) = self.pack_of(&operation.action) else { return Ok(()) };
+        match pack.look_up(&operation.origins.company, &attempt.order_text).await {
+            Ok(Found::Booked(booking)) => {
+                self.settle(operation, attempt, Sent::Booked(booking)).await
+            }
+            Ok(Found::ProvedAbsent { .. }) => self.try_again(operation, Some(attempt)).await,
+            Ok(Found::NotYet) => Ok(()),
+            Err(fault) => {
+                let id = &operation.id;
+                tracing::warn!(operation.id = %id, "operation {id} is still unknown: {fault}");
+                Ok(())
+            }
+        }
+    }
+
+    async fn try_unsent(&self, operation: &Operation) -> Stored<()> {
+        let id = operation.id.clone();
+        let held = self
+            .store()
+            .read(move |conn| Box::pin(async move { operations::reservation(conn, &id).await }))
+            .await?;
+        let since = held.executing_since.unwrap_or(operation.updated_at);
+        if self.now().since(since) < UNSENT_TRIED_FOR {
+            return self.try_again(operation, None).await;
+        }
+        let (before, now) = (operation.clone(), self.now());
+        self.store()
+            .write(move |unit| Box::pin(async move { give_up(unit, &before, now).await }))
+            .await?;
+        self.0.changed.notify_waiters();
+        Ok(())
+    }
+
+    async fn expire(&self) -> Stored<()> {
+        let now = self.now();
+        let overdue = self
+            .store()
+            .read(move |conn| {
+                Box::pin(async move { operations::overdue(conn, now, ROUND_MAX).await })
+            })
+            .await?;
+        for operation in overdue {
+            self.end_waiting(&operation, Status::Expired, "nobody answered in time").await?;
+        }
+        Ok(())
+    }
+
+    async fn in_state(&self, status: Status) -> Stored<Vec<Operation>> {
+        self.store()
+            .read(move |conn| {
+                Box::pin(async move { operations::in_state(conn, status, ROUND_MAX).await })
+            })
+            .await
+    }
+
+    async fn open_attempt(&self, operation: &Operation) -> Stored<Option<Attempt>> {
+        let id = operation.id.clone();
+        self.store()
+            .read(move |conn| Box::pin(async move { attempts::find_open(conn, &id).await }))
+            .await
+    }
+}
+
+async fn is_open(unit: &mut Unit<'_>, operation: &Operation, attempt: &Attempt) -> Stored<bool> {
+    let live = matches!(operation.status, Status::Executing | Status::Unknown);
+    let open = attempts::find_open(unit.conn(), &operation.id).await?;
+    Ok(live && open.is_some_and(|open| open.marker == attempt.marker))
+}
+
+async fn write_down(
+    unit: &mut Unit<'_>,
+    before: &Operation,
+    attempt: &Attempt,
+    outcome: &Settled,
+    now: Timestamp,
+) -> Stored<()> {
+    if before.status == Status::Unknown && outcome.status == Status::Unknown {
+        return Ok(());
+    }
+    let held = operations::reservation(unit.conn(), &before.id).await?;
+    let mut after = Operation { status: outcome.status, updated_at: now, ..before.clone() };
+    if let Some((stage, reason)) = outcome.reason {
+        after.decision.stage = stage;
+        after.decision.reasons = vec![reason.code().to_owned()];
+        after.decision.detail = if reason == Reason::ErpRefused {
+            format!("{}: {}", reason.text(), outcome.said)
+        } else {
+            reason.text().to_owned()
+        };
+    }
+    after.result = outcome.booking.as_ref().map(|booking| booking.result.clone());
+    if outcome.attempt != AttemptState::Open {
+        let payment = after.result.as_ref().map(|result| result.payment_ref.as_str());
+        let closed = attempts::settle(
+            unit.conn(),
+            &attempt.marker,
+            outcome.attempt,
+            payment,
+            &outcome.said,
+            now,
+        )
+        .await?;
+        moved(closed)?;
+    }
+    // Budget and call stay taken while anything may be booked, and are given back on `failed`.
+    let reservation = if outcome.status == Status::Failed {
+        FREE
+    } else {
+        Reservation { reserved: true, ..held }
+    };
+    let kind = if outcome.status == Status::Executing {
+        ReceiptKind::Attempt
+    } else {
+        ReceiptKind::Outcome
+    };
+    let data = receipt::outcome(&after, attempt.seq, &outcome.said, outcome.booking.as_ref());
+    receipt::leave(unit, &mut after, kind, now, data)?;
+    moved(operations::update(unit.conn(), before, &after, reservation).await?)
+}
+
+async fn give_up(unit: &mut Unit<'_>, before: &Operation, now: Timestamp) -> Stored<()> {
+    let found = executing(unit, &before.id).await?;
+    if found.version != before.version
+        || attempts::find_open(unit.conn(), &before.id).await?.is_some()
+    {
+        return Ok(());
+    }
+    let reason = Reason::NeverSent;
+    let mut after =
+        Operation { status: Status::Failed, level: Level::None, updated_at: now, ..found.clone() };
+    after.decision.stage = Stage::Execution;
+    after.decision.reasons = vec![reason.code().to_owned()];
+    reason.text().clone_into(&mut after.decision.detail);
+    let data = receipt::outcome(&after, 0, reason.code(), None);
+    receipt::leave(unit, &mut after, ReceiptKind::Outcome, now, data)?;
+    moved(operations::update(unit.conn(), &found, &after, FREE).await?)
+}

@@ -1,0 +1,148 @@
+//! The newest signed head in a file outside the database, so that a store that was cut or restored
+//! from a copy is found out.
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::{Fault, OpenRefusal};
+use crate::receipts::{HeadError, SignedHead};
+
+/// The record's fixed size: one sector, so that a power failure leaves the old one or the new one.
+const RECORD: usize = 512;
+/// At most this often the file is flushed to disk, besides once at the end.
+const FLUSH_EVERY: Duration = Duration::from_secs(1);
+
+pub(super) struct CheckpointFile {
+    path: PathBuf,
+    file: File,
+}
+
+impl CheckpointFile {
+    /// Opens the file, and makes an empty one if there is none.
+    pub(super) fn open(path: &Path) -> Result<Self, OpenRefusal> {
+        let file = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .read(true)
+            .write(true)
+            .open(path)
+            .map_err(|source| refusal(path, source))?;
+        Ok(Self { path: path.to_owned(), file })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The head in the file; none if it is empty. Whether to believe it is the caller's question.
+    pub(super) fn read(&self) -> Result<Option<SignedHead>, OpenRefusal> {
+        let text = self.text().map_err(|source| refusal(&self.path, source))?;
+        if text.is_empty() {
+            return Ok(None);
+        }
+        let parsed = String::from_utf8(text).ok().ok_or(HeadError::Malformed);
+        parsed
+            .and_then(|text| SignedHead::parse(&text))
+            .map(Some)
+            .map_err(|source| OpenRefusal::CheckpointUnreadable { path: self.path.clone(), source })
+    }
+
+    /// Puts the head into the file unless a newer one is there.
+    ///
+    /// INVARIANT: the file only goes forward, also when several processes keep the same one, and a
+    /// file that holds something else is evidence and stays as it is.
+    fn advance(&self, head: &SignedHead) -> Result<(), OpenRefusal> {
+        let failed = |source| refusal(&self.path, source);
+        self.file.lock().map_err(failed)?;
+        let done = self.advance_locked(head);
+        self.file.unlock().map_err(failed)?;
+        done
+    }
+
+    fn advance_locked(&self, head: &SignedHead) -> Result<(), OpenRefusal> {
+        if let Some(kept) = self.read()? {
+            let (kept, new) = (kept.head(), head.head());
+            if kept.store != new.store {
+                let (path, kept, found) =
+                    (self.path.clone(), kept.store.clone(), new.store.clone());
+                return Err(OpenRefusal::CheckpointOfOtherStore { path, kept, found });
+            }
+            if kept.seq >= new.seq {
+                return Ok(());
+            }
+        }
+        let mut record = head.to_text().into_bytes();
+        // Empty lines at the end mean nothing; a longer head than fits would be cut, so it stays
+        // whole and only loses the promise of one sector.
+        record.resize(record.len().max(RECORD), b'\n');
+        self.file.write_all_at(&record, 0).map_err(|source| refusal(&self.path, source))
+    }
+
+    fn flush(&self) -> Result<(), OpenRefusal> {
+        self.file.sync_data().map_err(|source| refusal(&self.path, source))
+    }
+
+    fn text(&self) -> std::io::Result<Vec<u8>> {
+        let mut text = vec![0; RECORD * 2];
+        let mut length = 0;
+        while let Some(rest) = text.get_mut(length..).filter(|rest| !rest.is_empty()) {
+            match self.file.read_at(rest, u64::try_from(length).unwrap_or(u64::MAX))? {
+                0 => break,
+                read => length += read,
+            }
+        }
+        text.truncate(length);
+        Ok(text)
+    }
+}
+
+/// Writes each new head into the file, off the writer's path, until the writer ends.
+pub(super) async fn keep(file: CheckpointFile, mut newest: watch::Receiver<SignedHead>) {
+    let file = Arc::new(file);
+    newest.mark_changed();
+    // When the next flush may be, and whether something waits for it.
+    let mut flush_at = Instant::now();
+    let mut waiting = false;
+    let mut open = true;
+    while open {
+        let changed = tokio::select! {
+            changed = newest.changed() => Some(changed.is_ok()),
+            () = tokio::time::sleep_until(flush_at), if waiting => None,
+        };
+        open = changed.unwrap_or(true);
+        // The head is read also after the writer ended: its last one may not have been seen.
+        let head = changed.map(|_| newest.borrow_and_update().clone());
+        let flush = !open || Instant::now() >= flush_at;
+        let file = Arc::clone(&file);
+        let done = tokio::task::spawn_blocking(move || {
+            head.map_or(Ok(()), |head| file.advance(&head))?;
+            if flush { file.flush() } else { Ok(()) }
+        })
+        .await;
+        match done {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::error!(error = %chain(&error), "checkpoint not written"),
+            Err(error) => tracing::error!(%error, "checkpoint not written"),
+        }
+        waiting = !flush;
+        if flush {
+            flush_at = Instant::now() + FLUSH_EVERY;
+        }
+    }
+}
+
+/// An error with all its sources in one line.
+fn chain(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}
+
+fn refusal(path: &Path, source: std::io::Error) -> OpenRefusal {
+    OpenRefusal::File { path: path.to_owned(), source: Fault::new(source) }
+}

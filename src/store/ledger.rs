@@ -1,0 +1,187 @@
+//! The receipt chain in the database: its end, which grows, and reading it.
+
+use std::sync::Arc;
+
+use countersign_erp_source::Timestamp;
+
+use super::{Conn, ReceiptHead, Row, Store, StoreError, Val, query};
+use crate::receipts::{
+    BadReceipt, Digest, Entry, Head, LedgerKey, NotADigest, Receipt, SignedHead, genesis,
+};
+
+/// The end of the chain as one transaction sees it, and what that transaction adds.
+#[derive(Debug)]
+pub(super) struct ChainEnd {
+    store: Arc<str>,
+    seq: i64,
+    hash: Digest,
+    added: Vec<Entry>,
+}
+
+impl ChainEnd {
+    /// The end of a chain that has no entry yet.
+    pub(super) fn empty(store: &Arc<str>) -> Self {
+        Self { store: Arc::clone(store), seq: 0, hash: genesis(store), added: Vec::new() }
+    }
+
+    /// Locks the chain's head until the transaction ends, and reads it.
+    ///
+    /// INVARIANT: nobody else moves the head between this and the commit. PostgreSQL locks the
+    /// row; SQLite's `begin immediate` has already locked everything.
+    pub(super) async fn lock(conn: &mut Conn<'_>, store: &Arc<str>) -> Result<Self, StoreError> {
+        let row = conn.fetch_one(conn.either(query::HEAD, query::HEAD_LOCKED), &[]).await?;
+        let (seq, hash) = (row.int("seq")?, digest(&row, "hash")?);
+        Ok(Self { store: Arc::clone(store), seq, hash, added: Vec::new() })
+    }
+
+    /// Puts a receipt at the end.
+    pub(super) fn push(&mut self, receipt: Receipt) -> Result<ReceiptHead, StoreError> {
+        let (seq, hash) = self.last();
+        let next = seq.checked_add(1).ok_or(BadReceipt::TooLarge)?;
+        let entry = Entry::behind(hash, next, receipt, &self.store)?;
+        let head = ReceiptHead { seq: entry.seq, hash: entry.hash.to_string() };
+        self.added.push(entry);
+        Ok(head)
+    }
+
+    /// How many receipts were added so far.
+    pub(super) fn added(&self) -> usize {
+        self.added.len()
+    }
+
+    /// Where those are that were added after the first `count`.
+    pub(super) fn heads_after(&self, count: usize) -> Vec<ReceiptHead> {
+        let added = self.added.iter().skip(count);
+        added.map(|entry| ReceiptHead { seq: entry.seq, hash: entry.hash.to_string() }).collect()
+    }
+
+    /// Forgets those that were added after the first `count`.
+    pub(super) fn undo_after(&mut self, count: usize) {
+        self.added.truncate(count);
+    }
+
+    /// Writes what was added, moves the head, and signs it; nothing if nothing was added.
+    pub(super) async fn append(
+        self,
+        conn: &mut Conn<'_>,
+        key: &LedgerKey,
+        at: Timestamp,
+    ) -> Result<Option<SignedHead>, StoreError> {
+        if self.added.is_empty() {
+            return Ok(None);
+        }
+        let (seq, hash) = self.last();
+        let signed = Head { store: self.store.to_string(), seq, hash, at }.sign(key);
+        let count = u64::try_from(self.added.len()).unwrap_or(u64::MAX);
+        let rows = self.added.into_iter().map(row_of).collect();
+        let written = conn.insert_many(query::ADD_RECEIPTS, rows, "").await?;
+        if written != count {
+            let what = format!("took {written} rows instead of {count}");
+            return Err(StoreError::inconsistent("receipts", "rows", what));
+        }
+        let moved = [seq.into(), blob(hash), self.seq.into(), blob(self.hash)];
+        conn.execute_one(query::MOVE_HEAD, &moved).await?;
+        conn.execute_one(query::ADD_SIGNED_HEAD, &[seq.into(), signed.to_text().into()]).await?;
+        Ok(Some(signed))
+    }
+
+    /// Sequence number and hash of the newest entry.
+    pub(super) fn last(&self) -> (i64, Digest) {
+        self.added.last().map_or((self.seq, self.hash), |entry| (entry.seq, entry.hash))
+    }
+}
+
+impl Store {
+    /// At most `limit` entries after the one with that number, in their order.
+    pub async fn receipts_after(&self, seq: i64, limit: u32) -> Result<Vec<Entry>, StoreError> {
+        self.read(move |conn| Box::pin(async move { entries_after(conn, seq, limit).await })).await
+    }
+
+    /// At most `limit` signed heads after that number, in their order, as they were written.
+    pub async fn signed_heads_after(
+        &self,
+        seq: i64,
+        limit: u32,
+    ) -> Result<Vec<(i64, String)>, StoreError> {
+        let args = [seq.into(), i64::from(limit).into()];
+        self.read(move |conn| {
+            Box::pin(async move {
+                let rows = conn.fetch_all(query::SIGNED_HEADS_AFTER, &args).await?;
+                rows.iter().map(|row| Ok((row.int("seq")?, row.text("note")?))).collect()
+            })
+        })
+        .await
+    }
+
+    /// The newest signed head, as it was written.
+    pub async fn newest_signed_head(&self) -> Result<Option<SignedHead>, StoreError> {
+        self.read(|conn| Box::pin(async move { newest_signed_head(conn).await })).await
+    }
+}
+
+pub(super) async fn newest_signed_head(
+    conn: &mut Conn<'_>,
+) -> Result<Option<SignedHead>, StoreError> {
+    let Some(row) = conn.fetch_optional(query::NEWEST_SIGNED_HEAD, &[]).await? else {
+        return Ok(None);
+    };
+    let signed = SignedHead::parse(&row.text("note")?);
+    signed.map(Some).map_err(|error| row.inconsistent("note", format!("is {error}")))
+}
+
+/// The hash of the entry with that number.
+pub(super) async fn hash_at(conn: &mut Conn<'_>, seq: i64) -> Result<Option<Digest>, StoreError> {
+    let row = conn.fetch_optional(query::RECEIPT_HASH, &[seq.into()]).await?;
+    row.map(|row| digest(&row, "entry_hash")).transpose()
+}
+
+/// Writes the head that the chain of a new store begins with.
+pub(super) async fn add_head(conn: &mut Conn<'_>, end: &ChainEnd) -> Result<(), StoreError> {
+    conn.execute_one(query::ADD_HEAD, &[blob(end.hash)]).await
+}
+
+async fn entries_after(
+    conn: &mut Conn<'_>,
+    seq: i64,
+    limit: u32,
+) -> Result<Vec<Entry>, StoreError> {
+    let args = [seq.into(), i64::from(limit).into()];
+    conn.fetch_all(query::RECEIPTS_AFTER, &args).await?.iter().map(entry_of).collect()
+}
+
+fn entry_of(row: &Row) -> Result<Entry, StoreError> {
+    Ok(Entry {
+        seq: row.int("seq")?,
+        at_ms: row.int("at")?,
+        kind: row.text("kind")?,
+        company: row.opt_text("company")?,
+        operation: row.opt_text("operation")?,
+        bytes: row.blob("bytes")?,
+        content: digest(row, "content_hash")?,
+        prev: digest(row, "prev_hash")?,
+        hash: digest(row, "entry_hash")?,
+    })
+}
+
+fn row_of(entry: Entry) -> Vec<Val> {
+    vec![
+        entry.seq.into(),
+        entry.at_ms.into(),
+        entry.kind.into(),
+        entry.company.into(),
+        entry.operation.into(),
+        entry.bytes.into(),
+        blob(entry.content),
+        blob(entry.prev),
+        blob(entry.hash),
+    ]
+}
+
+fn digest(row: &Row, column: &str) -> Result<Digest, StoreError> {
+    Digest::from_slice(&row.blob(column)?)
+        .map_err(|NotADigest| row.inconsistent(column, "is not 32 bytes"))
+}
+
+fn blob(digest: Digest) -> Val {
+    digest.as_bytes().as_slice().into()
+}

@@ -1,0 +1,288 @@
+//! The one task that writes: it drains the queue into groups, each group one transaction.
+
+use std::fs::File;
+use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
+use std::time::Duration;
+
+use countersign_erp_source::Clock;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio_util::sync::CancellationToken;
+
+use super::address::{Address, Connection};
+use super::ledger::ChainEnd;
+use super::{BoxFuture, Fault, ReceiptHead, StoreError, Unit, Written};
+use crate::receipts::{LedgerKey, SignedHead};
+
+/// How many units of work share one transaction at most.
+const GROUP_MAX: usize = 128;
+/// How long one transaction may take. Locks and statements have shorter limits of their own.
+const GROUP_LIMIT: Duration = Duration::from_secs(30);
+
+/// A unit of work in the queue, whatever its value is.
+pub(super) type Job = Box<dyn Task>;
+
+pub(super) trait Task: Send {
+    /// Does the work and keeps its value; gives whether what it wrote is to stay.
+    fn run<'a>(&'a mut self, unit: &'a mut Unit<'_>) -> BoxFuture<'a, bool>;
+
+    /// Tells the caller, once the group is committed (with this unit's receipts) or is not.
+    fn answer(self: Box<Self>, outcome: Result<Vec<ReceiptHead>, StoreError>);
+}
+
+/// What a caller of a unit gets.
+type Answer<T, E> = Result<Result<Written<T>, E>, StoreError>;
+
+/// A unit of work with the caller that waits for it.
+pub(super) struct Work<F, T, E> {
+    run: Option<F>,
+    value: Option<Result<Result<T, E>, StoreError>>,
+    answer: oneshot::Sender<Answer<T, E>>,
+}
+
+impl<F, T, E> Work<F, T, E> {
+    pub(super) fn new(work: F, answer: oneshot::Sender<Answer<T, E>>) -> Self {
+        Self { run: Some(work), value: None, answer }
+    }
+}
+
+impl<F, T, E> Task for Work<F, T, E>
+where
+    F: for<'c> FnOnce(&'c mut Unit<'_>) -> BoxFuture<'c, Result<Result<T, E>, StoreError>> + Send,
+    T: Send,
+    E: Send,
+{
+    fn run<'a>(&'a mut self, unit: &'a mut Unit<'_>) -> BoxFuture<'a, bool> {
+        Box::pin(async move {
+            if let Some(work) = self.run.take() {
+                self.value = Some(work(unit).await);
+            }
+            matches!(self.value, Some(Ok(Ok(_))))
+        })
+    }
+
+    fn answer(self: Box<Self>, outcome: Result<Vec<ReceiptHead>, StoreError>) {
+        let answer = match (outcome, self.value) {
+            (Err(error), _) | (Ok(_), Some(Err(error))) => Err(error),
+            (Ok(receipts), Some(Ok(Ok(value)))) => Ok(Ok(Written { value, receipts })),
+            (Ok(_), Some(Ok(Err(reason)))) => Ok(Err(reason)),
+            (Ok(_), None) => Err(StoreError::unanswered()),
+        };
+        // A caller that stopped waiting does not want to know.
+        drop(self.answer.send(answer));
+    }
+}
+
+/// A unit of work of the present group, and how it went.
+struct Member {
+    job: Job,
+    went: Went,
+}
+
+enum Went {
+    /// It has not run, or its value says why it is undone.
+    Undone,
+    Kept(Vec<ReceiptHead>),
+    Failed(StoreError),
+}
+
+pub(super) struct Writer {
+    pub(super) address: Address,
+    pub(super) store: Arc<str>,
+    pub(super) key: Arc<LedgerKey>,
+    pub(super) clock: Arc<dyn Clock>,
+    /// None after it broke.
+    pub(super) connection: Option<Connection>,
+    pub(super) jobs: mpsc::Receiver<Job>,
+    pub(super) stop: CancellationToken,
+    pub(super) newest: watch::Sender<SignedHead>,
+    /// Keeps a second daemon away for as long as this one may write.
+    pub(super) claim: Option<File>,
+}
+
+impl Writer {
+    pub(super) async fn run(mut self) {
+        let mut stopping = false;
+        loop {
+            let first = tokio::select! {
+                job = self.jobs.recv() => job,
+                () = self.stop.cancelled(), if !stopping => {
+                    // What is queued is still done; nothing new comes in.
+                    stopping = true;
+                    self.jobs.close();
+                    continue;
+                }
+            };
+            let Some(first) = first else { break };
+            let mut group = vec![Member { job: first, went: Went::Undone }];
+            while group.len() < GROUP_MAX
+                && let Ok(job) = self.jobs.try_recv()
+            {
+                group.push(Member { job, went: Went::Undone });
+            }
+            self.write(group).await;
+        }
+        if let Some(connection) = self.connection.take()
+            && let Err(error) = connection.close().await
+        {
+            tracing::warn!(%error, "the writer's connection did not close well");
+        }
+        drop(self.claim);
+    }
+
+    /// Writes the group in one transaction and answers all its callers.
+    async fn write(&mut self, mut group: Vec<Member>) {
+        let committing = AtomicBool::new(false);
+        let limited = tokio::time::timeout(GROUP_LIMIT, self.attempt(&mut group, &committing));
+        let outcome = match limited.await {
+            Ok(outcome) => outcome,
+            Err(elapsed) if committing.load(Ordering::Relaxed) => {
+                Err(StoreError::OutcomeUnknown(Fault::new(elapsed)))
+            }
+            Err(_) => Err(StoreError::Busy),
+        };
+        match outcome {
+            Ok(head) => {
+                if let Some(head) = head {
+                    self.newest.send_replace(head);
+                }
+                for Member { job, went } in group {
+                    job.answer(match went {
+                        Went::Undone => Ok(Vec::new()),
+                        Went::Kept(receipts) => Ok(receipts),
+                        Went::Failed(error) => Err(error),
+                    });
+                }
+            }
+            Err(error) => {
+                tracing::error!(%error, units = group.len(), "a group of units was not written");
+                for Member { job, went } in group {
+                    job.answer(Err(match went {
+                        Went::Failed(own) => own,
+                        Went::Undone | Went::Kept(_) => error.clone(),
+                    }));
+                }
+            }
+        }
+    }
+
+    /// Gives the new head if receipts were written. The connection is kept only if it is known to
+    /// be outside of any transaction.
+    async fn attempt(
+        &mut self,
+        group: &mut [Member],
+        committing: &AtomicBool,
+    ) -> Result<Option<SignedHead>, StoreError> {
+        let mut connection = self.begin().await?;
+        let outcome = self.transact(&mut connection, group, committing).await;
+        let usable = match &outcome {
+            Ok(_) => true,
+            Err(StoreError::OutcomeUnknown(_)) => false,
+            Err(_) => connection.rollback().await.is_ok(),
+        };
+        if usable {
+            self.connection = Some(connection);
+        }
+        outcome
+    }
+
+    async fn begin(&mut self) -> Result<Connection, StoreError> {
+        if let Some(mut connection) = self.connection.take() {
+            match connection.begin().await {
+                Ok(()) => return Ok(connection),
+                // The server went away since the last group; nothing is lost by calling again.
+                Err(StoreError::Unreachable(_)) => {}
+                Err(error) => {
+                    self.connection = Some(connection);
+                    return Err(error);
+                }
+            }
+        }
+        let mut connection = self.address.connect().await?;
+        connection.begin().await?;
+        Ok(connection)
+    }
+
+    async fn transact(
+        &self,
+        connection: &mut Connection,
+        group: &mut [Member],
+        committing: &AtomicBool,
+    ) -> Result<Option<SignedHead>, StoreError> {
+        let mut chain = ChainEnd::lock(&mut connection.conn(), &self.store).await?;
+        // One unit alone needs no savepoint: the transaction is its own.
+        let alone = group.len() == 1;
+        for member in &mut *group {
+            run_member(connection, &mut chain, member, alone).await?;
+        }
+        if !group.iter().any(|member| matches!(member.went, Went::Kept(_))) {
+            connection.rollback().await?;
+            return Ok(None);
+        }
+        let head = chain.append(&mut connection.conn(), &self.key, self.clock.now()).await?;
+        committing.store(true, Ordering::Relaxed);
+        connection.commit().await?;
+        Ok(head)
+    }
+}
+
+/// Runs one unit so that its failure or panic harms no other.
+async fn run_member(
+    connection: &mut Connection,
+    chain: &mut ChainEnd,
+    member: &mut Member,
+    alone: bool,
+) -> Result<(), StoreError> {
+    let before = chain.added();
+    if !alone {
+        run(connection, "savepoint unit").await?;
+    }
+    let mut kept = {
+        let mut unit = Unit::new(connection.conn(), chain);
+        // The job makes its future inside, so that a panic while making it is caught too.
+        let ran = caught(async { member.job.run(&mut unit).await }).await;
+        ran.unwrap_or_else(|Panicked| {
+            tracing::error!("a unit of work panicked");
+            member.went = Went::Failed(StoreError::Panicked);
+            false
+        })
+    };
+    if kept && !alone {
+        // This fails if the unit hid an error of PostgreSQL, which undoes all after it.
+        if let Err(error) = run(connection, "release savepoint unit").await {
+            member.went = Went::Failed(error);
+            kept = false;
+        }
+    }
+    if kept {
+        member.went = Went::Kept(chain.heads_after(before));
+    } else {
+        chain.undo_after(before);
+        if !alone {
+            run(connection, "rollback to savepoint unit").await?;
+            run(connection, "release savepoint unit").await?;
+        }
+    }
+    Ok(())
+}
+
+async fn run(connection: &mut Connection, text: &'static str) -> Result<(), StoreError> {
+    connection.conn().run(text).await.map_err(StoreError::from_statement)
+}
+
+struct Panicked;
+
+/// Drives the future and turns a panic in it into an error; it is not driven further then.
+async fn caught<F: Future>(future: F) -> Result<F::Output, Panicked> {
+    let mut future = pin!(future);
+    poll_fn(move |context| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
+        Ok(Poll::Ready(value)) => Poll::Ready(Ok(value)),
+        Ok(Poll::Pending) => Poll::Pending,
+        Err(_) => Poll::Ready(Err(Panicked)),
+    })
+    .await
+}
