@@ -41,6 +41,7 @@ use tokio_util::task::TaskTracker;
 
 pub use conn::{Conn, Row, Val};
 pub use error::{Fault, OpenRefusal, StoreError};
+pub use ledger::ExportError;
 pub use unit::Unit;
 
 use crate::receipts::LedgerKey;

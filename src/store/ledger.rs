@@ -1,13 +1,27 @@
 //! The receipt chain in the database: its end, which grows, and reading it.
 
+use std::io::Write;
 use std::sync::Arc;
 
 use countersign_erp_source::Timestamp;
 
 use super::{Conn, ReceiptHead, Row, Store, StoreError, Val, query};
 use crate::receipts::{
-    BadReceipt, Digest, Entry, Head, LedgerKey, NotADigest, Receipt, SignedHead, genesis,
+    BadReceipt, ChainFault, Digest, Entry, ExportHeader, ExportWriter, Head, LedgerKey,
+    LedgerPublicKey, NotADigest, Receipt, SignedHead, Verified, Verifier, genesis,
 };
+
+/// How many entries are read at once where all are read.
+const PAGE: u32 = 500;
+
+/// Why an export is not whole.
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    #[error("cannot write the export")]
+    Io(#[from] std::io::Error),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
 
 /// The end of the chain as one transaction sees it, and what that transaction adds.
 #[derive(Debug)]
@@ -97,20 +111,60 @@ impl Store {
         self.read(move |conn| Box::pin(async move { entries_after(conn, seq, limit).await })).await
     }
 
-    /// At most `limit` signed heads after that number, in their order, as they were written.
-    pub async fn signed_heads_after(
+    /// Verifies the whole chain as it is now, against the checkpoint that was kept elsewhere. The
+    /// outer error is the store's, the inner one the chain's.
+    pub async fn verify_chain(
         &self,
-        seq: i64,
-        limit: u32,
-    ) -> Result<Vec<(i64, String)>, StoreError> {
-        let args = [seq.into(), i64::from(limit).into()];
-        self.read(move |conn| {
-            Box::pin(async move {
-                let rows = conn.fetch_all(query::SIGNED_HEADS_AFTER, &args).await?;
-                rows.iter().map(|row| Ok((row.int("seq")?, row.text("note")?))).collect()
-            })
-        })
-        .await
+        key: &LedgerPublicKey,
+        kept: Option<&SignedHead>,
+    ) -> Result<Result<Verified, ChainFault>, StoreError> {
+        let mut verifier = match Verifier::new(self.id(), key, kept) {
+            Ok(verifier) => verifier,
+            Err(fault) => return Ok(Err(fault)),
+        };
+        loop {
+            let seq = verifier.seq();
+            let (entries, heads) =
+                self.read(move |conn| Box::pin(async move { page_after(conn, seq).await })).await?;
+            let end = entries.is_empty();
+            if let Err(fault) = verifier.part(entries, heads) {
+                return Ok(Err(fault));
+            }
+            if end {
+                return Ok(verifier.finish());
+            }
+        }
+    }
+
+    /// Writes the chain up to its newest signed head; with a company, only its entries whole.
+    pub async fn export<W: Write>(
+        &self,
+        out: W,
+        key: &LedgerPublicKey,
+        company: Option<&str>,
+    ) -> Result<(), ExportError> {
+        let head = self
+            .newest_signed_head()
+            .await?
+            .ok_or_else(|| StoreError::inconsistent("signed_heads", "rows", "has no row"))?;
+        let count = head.head().seq;
+        let header = ExportHeader {
+            store: self.id().to_owned(),
+            key: *key,
+            company: company.map(str::to_owned),
+            count,
+        };
+        let mut export = ExportWriter::new(out, header)?;
+        let mut seq = 0;
+        while seq < count {
+            let entries = self.receipts_after(seq, PAGE).await?;
+            let Some(last) = entries.last() else { break };
+            seq = last.seq;
+            for entry in entries.iter().filter(|entry| entry.seq <= count) {
+                export.entry(entry)?;
+            }
+        }
+        Ok(export.finish(&head)?)
     }
 
     /// The newest signed head, as it was written.
@@ -138,6 +192,22 @@ pub(super) async fn hash_at(conn: &mut Conn<'_>, seq: i64) -> Result<Option<Dige
 /// Writes the head that the chain of a new store begins with.
 pub(super) async fn add_head(conn: &mut Conn<'_>, end: &ChainEnd) -> Result<(), StoreError> {
     conn.execute_one(query::ADD_HEAD, &[blob(end.hash)]).await
+}
+
+/// The next entries with the signed heads that are for them, as one transaction sees both.
+async fn page_after(
+    conn: &mut Conn<'_>,
+    seq: i64,
+) -> Result<(Vec<Entry>, Vec<(i64, String)>), StoreError> {
+    let entries = entries_after(conn, seq, PAGE).await?;
+    // The last page takes all heads that are left, so that none beyond the chain goes unseen.
+    let full = entries.len() >= usize::try_from(PAGE).unwrap_or(usize::MAX);
+    let until = entries.last().filter(|_| full).map_or(i64::MAX, |entry| entry.seq);
+    let limit = i64::from(PAGE).saturating_add(1);
+    let args = [seq.into(), until.into(), limit.into()];
+    let rows = conn.fetch_all(query::SIGNED_HEADS_BETWEEN, &args).await?;
+    let heads = rows.iter().map(|row| Ok((row.int("seq")?, row.text("note")?)));
+    Ok((entries, heads.collect::<Result<_, StoreError>>()?))
 }
 
 async fn entries_after(

@@ -35,7 +35,7 @@ from receipts where seq > $1 order by seq limit $2";
 pub(super) const RECEIPT_HASH: &str = "select entry_hash from receipts where seq = $1";
 
 pub(super) const ADD_SIGNED_HEAD: &str = "insert into signed_heads (seq, note) values ($1, $2)";
-pub(super) const SIGNED_HEADS_AFTER: &str =
-    "select seq, note from signed_heads where seq > $1 order by seq limit $2";
+pub(super) const SIGNED_HEADS_BETWEEN: &str =
+    "select seq, note from signed_heads where seq > $1 and seq <= $2 order by seq limit $3";
 pub(super) const NEWEST_SIGNED_HEAD: &str =
     "select seq, note from signed_heads order by seq desc limit 1";

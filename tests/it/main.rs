@@ -1,1 +1,8 @@
 //! Everything from outside, in one binary.
+
+#[cfg(test)]
+mod receipts;
+#[cfg(test)]
+mod store;
+#[cfg(test)]
+mod support;
