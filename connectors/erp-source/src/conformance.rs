@@ -1,10 +1,60 @@
 //! What every connector must pass. A connector brings a [`Fixture`]: a real ERP of its kind with
 //! the hands of somebody who edits it behind the gateway's back. Each check is a claim and asks the
 //! fixture's own ground truth, never the connector, what was booked.
+//!
+//! [`conformance_tests!`](crate::conformance_tests) makes one test of each check. Checks may run
+//! side by side and again and again against one ERP: each makes its own bills and its own store.
+#![expect(
+    clippy::panic,
+    clippy::expect_used,
+    clippy::missing_panics_doc,
+    reason = "a check is a test: it fails by a panic that says what was wrong"
+)]
 
 use async_trait::async_trait;
 
 use crate::{AccountId, BillId, CompanyId, ErpSource, SealKey, Timestamp, VendorId};
+
+mod booking;
+mod concurrency;
+mod looking_up;
+mod reading;
+mod refusing;
+mod scene;
+mod sealing;
+
+pub use booking::{
+    a_known_marker_with_any_other_field_is_a_contradiction, a_part_is_booked_and_the_rest_stays,
+    a_payment_books_once_and_reads_back_equal, a_sequence_number_is_used_once,
+    after_an_undone_payment_no_second_one_is_booked, an_order_after_its_deadline_is_too_late,
+    orders_are_listed_ascending, the_same_order_again_answers_the_same_booking,
+};
+pub use concurrency::{
+    concurrent_copies_of_one_order_book_once, concurrent_orders_for_one_bill_book_one_payment,
+    concurrent_parts_never_exceed_the_total,
+};
+pub use looking_up::{
+    a_booked_order_is_found, a_look_up_proves_absence_only_after_the_deadline,
+    a_look_up_with_another_bill_never_proves_absence,
+};
+pub use reading::{
+    a_bill_of_another_company_is_none, a_missing_record_is_none, a_new_guard_attests_clean,
+    a_reading_has_the_figures_of_the_bill, an_unknown_company_is_no_answer,
+    bills_are_listed_ascending_without_gaps, vendors_are_listed_ascending_without_gaps,
+};
+pub use refusing::{
+    a_bill_paid_in_part_by_hand_takes_only_the_rest, a_cancelled_bill_is_refused,
+    a_changed_number_is_refused, a_distrusted_account_is_refused, a_foreign_bill_is_not_paid,
+    a_journal_that_is_not_ours_is_refused, a_missing_bill_is_refused,
+    a_total_that_is_not_the_pinned_one_is_refused, a_vendor_that_is_not_the_bills_is_refused,
+    an_account_of_another_vendor_is_refused, an_account_of_our_own_is_refused,
+    an_amount_that_is_not_there_is_refused, an_archived_account_is_refused,
+    another_currency_is_refused,
+};
+pub use sealing::{
+    an_altered_text_is_a_bad_seal, an_order_under_another_key_is_a_bad_seal,
+    only_the_sealed_text_counts,
+};
 
 /// What somebody with ordinary rights does in the ERP.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,7 +80,7 @@ pub trait Fixture: Send + Sync {
     fn erp(&self) -> &dyn ErpSource;
     /// The key that is installed on the ERP's side.
     fn seal_key(&self) -> &SealKey;
-    /// The company of all bills.
+    /// The company of all bills. It pays from at least one account in EUR.
     fn company(&self) -> &CompanyId;
     /// Another company of the same ERP with at least one bill: its id and that bill.
     async fn foreign_bill(&self) -> (CompanyId, BillId);
@@ -38,6 +88,8 @@ pub trait Fixture: Send + Sync {
     async fn open_bill(&self, total: &str) -> (BillId, VendorId, AccountId);
     /// The number of a second valid IBAN that belongs to nobody in this ERP.
     fn unused_iban(&self) -> &str;
+    /// Ids of the right form that no bill and no vendor of the ERP has.
+    fn unused_ids(&self) -> (BillId, VendorId);
     /// Somebody edits the ERP.
     async fn edit(&self, edit: Edit);
     /// Every payment that the ERP holds for the bill and that stands, as decimal texts.
@@ -46,4 +98,61 @@ pub trait Fixture: Send + Sync {
     async fn erp_time(&self) -> Timestamp;
     /// Returns when the ERP's clock is past that moment.
     async fn wait_past(&self, moment: Timestamp);
+}
+
+/// One `#[tokio::test]` of each check. Takes the path of an async function without parameters that
+/// makes a [`Fixture`](crate::conformance::Fixture).
+#[macro_export]
+macro_rules! conformance_tests {
+    ($make_fixture:path) => {
+        $crate::conformance_tests! { @each $make_fixture;
+            a_bill_of_another_company_is_none
+            a_missing_record_is_none
+            an_unknown_company_is_no_answer
+            a_reading_has_the_figures_of_the_bill
+            bills_are_listed_ascending_without_gaps
+            vendors_are_listed_ascending_without_gaps
+            a_new_guard_attests_clean
+            a_payment_books_once_and_reads_back_equal
+            a_part_is_booked_and_the_rest_stays
+            the_same_order_again_answers_the_same_booking
+            a_known_marker_with_any_other_field_is_a_contradiction
+            a_sequence_number_is_used_once
+            an_order_after_its_deadline_is_too_late
+            after_an_undone_payment_no_second_one_is_booked
+            orders_are_listed_ascending
+            an_order_under_another_key_is_a_bad_seal
+            an_altered_text_is_a_bad_seal
+            only_the_sealed_text_counts
+            a_look_up_proves_absence_only_after_the_deadline
+            a_booked_order_is_found
+            a_look_up_with_another_bill_never_proves_absence
+            concurrent_orders_for_one_bill_book_one_payment
+            concurrent_copies_of_one_order_book_once
+            concurrent_parts_never_exceed_the_total
+            a_missing_bill_is_refused
+            a_foreign_bill_is_not_paid
+            a_cancelled_bill_is_refused
+            a_vendor_that_is_not_the_bills_is_refused
+            an_account_of_another_vendor_is_refused
+            an_archived_account_is_refused
+            a_changed_number_is_refused
+            a_distrusted_account_is_refused
+            an_account_of_our_own_is_refused
+            a_total_that_is_not_the_pinned_one_is_refused
+            another_currency_is_refused
+            an_amount_that_is_not_there_is_refused
+            a_bill_paid_in_part_by_hand_takes_only_the_rest
+            a_journal_that_is_not_ours_is_refused
+        }
+    };
+    (@each $make_fixture:path; $($check:ident)+) => {
+        $(
+            #[tokio::test]
+            async fn $check() {
+                let fixture = $make_fixture().await;
+                $crate::conformance::$check(&fixture).await;
+            }
+        )+
+    };
 }

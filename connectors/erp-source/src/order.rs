@@ -125,7 +125,8 @@ impl std::fmt::Debug for SealKey {
     }
 }
 
-/// An order with its exact text and seal. Only [`SealKey::seal`] makes one.
+/// An order with its exact text and seal. Only [`SealKey::seal`] makes one that the ERP's side
+/// accepts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SealedOrder {
     order: PaymentOrder,
@@ -191,6 +192,13 @@ impl PaymentOrder {
 }
 
 impl SealedOrder {
+    /// Puts any text and seal beside an order: what a forger sends. It gives nobody a seal that
+    /// fits; only [`SealKey::seal`] does.
+    #[cfg(feature = "conformance")]
+    pub fn forge(order: PaymentOrder, text: String, seal: String) -> Self {
+        Self { order, text, seal }
+    }
+
     /// The order.
     pub fn order(&self) -> &PaymentOrder {
         &self.order

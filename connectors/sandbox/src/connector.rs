@@ -1,0 +1,440 @@
+//! The port: [`ErpSource`] on the sandbox's tables.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use countersign_erp_source::{
+    AccountId, Amount, Attestation, Bill, BillId, BillKind, BillQuery, BillReading, Booked,
+    CompanyId, Currency, ErpCompanyId, ErpSource, HeaderFigures, Iban, Identity, IdentityProof,
+    JournalId, LookUp, LookUpAnswer, Marker, OrderError, PayableFigures, PaymentId, Phone,
+    PhoneKind, ReadError, RecordedOrder, Refusal, SealedOrder, SourceAccount, Timestamp, Vendor,
+    VendorAccount, VendorId,
+};
+use sqlx::sqlite::SqliteRow;
+use sqlx::{Row, SqliteConnection};
+use tokio::time::{Instant, timeout, timeout_at};
+
+use crate::faults::{self, Fault, FaultKind, FaultPoint};
+use crate::fields::{BillRow, KindWord, VendorRow};
+use crate::guard;
+use crate::sandbox::Sandbox;
+use crate::tables::{self, CompanyRow, TableError};
+
+impl From<sqlx::Error> for Unusable {
+    fn from(error: sqlx::Error) -> Self {
+        Self(TableError::from(error).into())
+    }
+}
+
+impl From<TableError> for Unusable {
+    fn from(error: TableError) -> Self {
+        Self(error.into())
+    }
+}
+
+impl From<ReadError> for Unusable {
+    fn from(error: ReadError) -> Self {
+        Self(error)
+    }
+}
+
+/// A failed read. A type of its own, so that `?` takes the database's errors too.
+struct Unusable(ReadError);
+
+fn malformed(error: &impl std::fmt::Display) -> Unusable {
+    Unusable(ReadError::Malformed { what: error.to_string() })
+}
+
+impl Sandbox {
+    /// The fault that this call must meet; its count is already lower in the file.
+    async fn fault_at(&self, point: FaultPoint) -> Result<Option<Fault>, TableError> {
+        if !self.meets_faults {
+            return Ok(None);
+        }
+        let (mut tx, _) = self.inner.read().await?;
+        let waits = faults::waits(&mut tx, point).await?;
+        drop(tx);
+        if !waits {
+            return Ok(None);
+        }
+        let mut writing = self.inner.write().await?;
+        let fault = faults::spend(&mut writing.tx, point).await?;
+        writing.commit().await?;
+        if let Some(fault) = fault {
+            tracing::warn!(fault.on = ?point, fault.what = ?fault.kind, "a sandbox fault acts");
+        }
+        Ok(fault)
+    }
+
+    /// A read within the deadline, which meets the faults of that point.
+    pub(crate) async fn read_at<T>(
+        &self,
+        point: FaultPoint,
+        work: impl Future<Output = Result<T, ReadError>>,
+    ) -> Result<T, ReadError> {
+        self.in_time(async {
+            let fault = self.fault_at(point).await?;
+            faults::hit(fault, work).await
+        })
+        .await
+    }
+
+    /// A read within the deadline.
+    pub(crate) async fn in_time<T>(
+        &self,
+        work: impl Future<Output = Result<T, ReadError>>,
+    ) -> Result<T, ReadError> {
+        match timeout(self.inner.call_deadline, work).await {
+            Ok(answer) => answer,
+            Err(elapsed) => Err(ReadError::Unavailable { reason: elapsed.to_string() }),
+        }
+    }
+
+    fn known(&self, company: &CompanyId) -> Result<(), ReadError> {
+        let known = self.inner.companies.contains(company);
+        if known { Ok(()) } else { Err(ReadError::UnknownCompany(company.clone())) }
+    }
+
+    async fn read_bill(
+        &self,
+        company: &CompanyId,
+        bill: &BillId,
+    ) -> Result<Option<BillReading>, Unusable> {
+        let (mut tx, now) = self.inner.read().await?;
+        let Some(row) = tables::bill(&mut tx, company.as_str(), bill.as_str()).await? else {
+            return Ok(None);
+        };
+        let readings = readings(&mut tx, company, vec![row], now).await?;
+        Ok(readings.into_iter().next())
+    }
+
+    async fn read_bills(
+        &self,
+        company: &CompanyId,
+        query: &BillQuery,
+    ) -> Result<Vec<BillReading>, Unusable> {
+        let (mut tx, now) = self.inner.read().await?;
+        let rows = tables::bills(&mut tx, company.as_str(), query).await?;
+        readings(&mut tx, company, rows, now).await
+    }
+
+    async fn read_vendors(
+        &self,
+        company: &CompanyId,
+        after: Option<&VendorId>,
+        limit: u16,
+    ) -> Result<Vec<Vendor>, Unusable> {
+        let (mut tx, _) = self.inner.read().await?;
+        let after = after.map_or("", VendorId::as_str);
+        let ids = tables::vendor_ids_after(&mut tx, company.as_str(), after, limit).await?;
+        let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+        let rows = tables::vendors(&mut tx, company.as_str(), &ids).await?;
+        Ok(rows.into_values().map(|row| vendor(company, row)).collect())
+    }
+
+    async fn read_sources(&self, company: &CompanyId) -> Result<Vec<SourceAccount>, Unusable> {
+        let (mut tx, _) = self.inner.read().await?;
+        let row = company_row(&mut tx, company).await?;
+        let currency = row.currency;
+        row.journals
+            .into_iter()
+            .map(|(code, iban)| {
+                let journal = JournalId::new(code).map_err(|error| malformed(&error))?;
+                Ok(SourceAccount { journal, iban, currency })
+            })
+            .collect()
+    }
+
+    async fn read_look_up(&self, wanted: &LookUp) -> Result<LookUpAnswer, Unusable> {
+        // INVARIANT: under the write lock no order is half way, and none can follow that is earlier
+        // than the time that is answered and kept.
+        let mut writing = self.inner.write().await?;
+        let payment: Option<i64> =
+            sqlx::query_scalar("select payment from payment_order where marker = $1")
+                .bind(wanted.marker.to_hex())
+                .fetch_optional(&mut *writing.tx)
+                .await?;
+        let booked = match payment {
+            Some(payment) => Some(guard::booked(&mut writing.tx, payment).await?),
+            None => None,
+        };
+        writing.keep_time().await?;
+        let erp_time = writing.now;
+        writing.commit().await?;
+        Ok(LookUpAnswer { erp_time, booked })
+    }
+
+    async fn read_orders(
+        &self,
+        store: &str,
+        after: u64,
+        limit: u16,
+    ) -> Result<Vec<RecordedOrder>, Unusable> {
+        let Ok(after) = i64::try_from(after) else { return Ok(Vec::new()) };
+        let (mut tx, _) = self.inner.read().await?;
+        let rows = sqlx::query(
+            "select marker, seq, company, bill, account, iban, amount_minor, total_minor, currency,
+                 payment, at_ms
+             from payment_order where store = $1 and seq > $2 order by seq limit $3",
+        )
+        .bind(store)
+        .bind(after)
+        .bind(i64::from(limit))
+        .fetch_all(&mut *tx)
+        .await?;
+        rows.iter().map(recorded_order).collect()
+    }
+
+    async fn read_attestation(&self, store: &str) -> Result<Attestation, Unusable> {
+        let (mut tx, erp_time) = self.inner.read().await?;
+        let newest: i64 =
+            sqlx::query_scalar("select coalesce(max(seq), 0) from payment_order where store = $1")
+                .bind(store)
+                .fetch_one(&mut *tx)
+                .await?;
+        let installed = guard::installed_key(&mut tx).await?;
+        let mut guard_problems = Vec::new();
+        match (installed, &self.inner.seal_key) {
+            (None, _) => guard_problems.push(
+                "no seal key is installed: open the sandbox once with the keys of the daemon that \
+                 is to pay"
+                    .to_owned(),
+            ),
+            (Some(there), Some(ours)) if there.bytes() != ours.bytes() => guard_problems.push(
+                "another seal key is installed: use the keys that first opened this sandbox, or \
+                 begin with a new sandbox file"
+                    .to_owned(),
+            ),
+            _ => {}
+        }
+        let identities = [Identity::Reader, Identity::Payer, Identity::BankAdmin];
+        Ok(Attestation {
+            erp_time,
+            newest_seq: u64::try_from(newest).map_err(|error| malformed(&error))?,
+            guard_problems,
+            // The sandbox is part of the daemon and has no credentials that could be mixed up.
+            identities: identities
+                .map(|identity| IdentityProof { identity, problems: Vec::new() })
+                .into(),
+        })
+    }
+}
+
+async fn company_row(
+    conn: &mut SqliteConnection,
+    company: &CompanyId,
+) -> Result<CompanyRow, Unusable> {
+    let row = tables::company(conn, company.as_str()).await?;
+    row.ok_or_else(|| Unusable(ReadError::UnknownCompany(company.clone())))
+}
+
+async fn readings(
+    conn: &mut SqliteConnection,
+    company: &CompanyId,
+    rows: Vec<BillRow>,
+    read_at: Timestamp,
+) -> Result<Vec<BillReading>, Unusable> {
+    let own = company_row(conn, company).await?;
+    let own_accounts: Vec<Iban> = own.journals.into_iter().map(|(_, iban)| iban).collect();
+    let wanted: BTreeSet<_> = rows.iter().map(|row| row.vendor.as_str().to_owned()).collect();
+    let wanted: Vec<&str> = wanted.iter().map(String::as_str).collect();
+    let vendors = tables::vendors(conn, company.as_str(), &wanted).await?;
+    rows.into_iter()
+        .map(|row| {
+            Ok(BillReading {
+                vendor: vendors.get(&row.vendor).map(|of_bill| vendor(company, of_bill.clone())),
+                bill: bill(company, row)?,
+                company_currency: own.currency,
+                own_accounts: own_accounts.clone(),
+                read_at,
+            })
+        })
+        .collect()
+}
+
+/// Header and payable lines of the sandbox are one record and cannot contradict each other.
+fn bill(company: &CompanyId, row: BillRow) -> Result<Bill, Unusable> {
+    let residual = row.residual().map_err(|error| malformed(&error))?;
+    Ok(Bill {
+        company: company.clone(),
+        erp_company: ErpCompanyId::new(company.as_str()).map_err(|error| malformed(&error))?,
+        number: Some(row.id.as_str().to_owned()),
+        reference: row.reference.clone(),
+        kind: match row.kind {
+            KindWord::Bill => BillKind::Bill,
+            KindWord::CreditNote => BillKind::CreditNote,
+        },
+        state: guard::bill_state(&row),
+        header: HeaderFigures {
+            vendor: row.vendor.clone(),
+            commercial_vendor: row.vendor.clone(),
+            total: row.total,
+            residual,
+        },
+        payable: PayableFigures { vendors: vec![row.vendor], total: row.total, residual },
+        named_account: row.named_account,
+        date: Some(row.date),
+        due: row.due,
+        id: row.id,
+    })
+}
+
+fn vendor(company: &CompanyId, row: VendorRow) -> Vendor {
+    let owner = row.id.clone();
+    let accounts = row.accounts.into_iter().map(|account| VendorAccount {
+        id: account.id,
+        owner: owner.clone(),
+        number: account.number,
+        holder: account.holder,
+        active: account.active,
+        erp_allows: account.allowed,
+        unchanged_since: Some(account.since),
+        changed_after_creation: account.changed,
+    });
+    let phone = row.phone.map(|raw| Phone { kind: PhoneKind::Phone, raw, since: row.phone_since });
+    Vendor {
+        company: company.clone(),
+        name: row.name,
+        tax_number: row.tax_number,
+        parent: row.parent,
+        accounts: accounts.collect(),
+        phones: phone.into_iter().collect(),
+        id: row.id,
+    }
+}
+
+fn recorded_order(row: &SqliteRow) -> Result<RecordedOrder, Unusable> {
+    let text = |column: &str| row.try_get::<String, _>(column);
+    let currency = Currency::from_code(&text("currency")?).map_err(|error| malformed(&error))?;
+    let payment: i64 = row.try_get("payment")?;
+    Ok(RecordedOrder {
+        marker: Marker::parse(&text("marker")?).map_err(|error| malformed(&error))?,
+        seq: u64::try_from(row.try_get::<i64, _>("seq")?).map_err(|error| malformed(&error))?,
+        erp_company: ErpCompanyId::new(text("company")?).map_err(|error| malformed(&error))?,
+        bill: BillId::new(text("bill")?).map_err(|error| malformed(&error))?,
+        account: AccountId::new(text("account")?).map_err(|error| malformed(&error))?,
+        iban: Iban::parse(&text("iban")?).map_err(|error| malformed(&error))?,
+        amount: Amount::from_minor(row.try_get("amount_minor")?, currency),
+        total: Amount::from_minor(row.try_get("total_minor")?, currency),
+        payment: PaymentId::new(payment.to_string()).map_err(|error| malformed(&error))?,
+        at: Timestamp::from_millis(row.try_get("at_ms")?),
+    })
+}
+
+fn plain<T>(answer: Result<T, Unusable>) -> Result<T, ReadError> {
+    answer.map_err(|Unusable(error)| error)
+}
+
+#[async_trait]
+impl ErpSource for Sandbox {
+    fn companies(&self) -> Vec<CompanyId> {
+        self.inner.companies.clone()
+    }
+
+    async fn find_bill(
+        &self,
+        company: &CompanyId,
+        bill: &BillId,
+    ) -> Result<Option<BillReading>, ReadError> {
+        self.known(company)?;
+        let work = async { plain(self.read_bill(company, bill).await) };
+        self.read_at(FaultPoint::Read, work).await
+    }
+
+    async fn list_bills(
+        &self,
+        company: &CompanyId,
+        query: &BillQuery,
+    ) -> Result<Vec<BillReading>, ReadError> {
+        self.known(company)?;
+        self.in_time(async { plain(self.read_bills(company, query).await) }).await
+    }
+
+    async fn find_vendor(
+        &self,
+        company: &CompanyId,
+        wanted: &VendorId,
+    ) -> Result<Option<Vendor>, ReadError> {
+        self.known(company)?;
+        let work = async {
+            let (mut tx, _) = self.inner.read().await?;
+            let row = tables::vendor(&mut tx, company.as_str(), wanted.as_str()).await?;
+            Ok(row.map(|row| vendor(company, row)))
+        };
+        self.read_at(FaultPoint::Read, work).await
+    }
+
+    async fn list_vendors(
+        &self,
+        company: &CompanyId,
+        after: Option<&VendorId>,
+        limit: u16,
+    ) -> Result<Vec<Vendor>, ReadError> {
+        self.known(company)?;
+        self.in_time(async { plain(self.read_vendors(company, after, limit).await) }).await
+    }
+
+    async fn source_accounts(&self, company: &CompanyId) -> Result<Vec<SourceAccount>, ReadError> {
+        self.known(company)?;
+        self.in_time(async { plain(self.read_sources(company).await) }).await
+    }
+
+    async fn register_payment(&self, order: &SealedOrder) -> Result<Booked, OrderError> {
+        let deadline = Instant::now() + self.inner.call_deadline;
+        let not_sent = |reason: String| Err(OrderError::NotSent { reason });
+        let fault = match timeout_at(deadline, self.fault_at(FaultPoint::RegisterPayment)).await {
+            Ok(Ok(fault)) => fault,
+            Ok(Err(error)) => return not_sent(error.to_string()),
+            Err(elapsed) => return not_sent(elapsed.to_string()),
+        };
+        match fault.map(|fault| fault.kind) {
+            Some(FaultKind::Refuse) => return Err(OrderError::Refused(Refusal::Other)),
+            Some(FaultKind::Unreachable) => {
+                return not_sent("the sandbox is not reachable, as asked".to_owned());
+            }
+            _ => {}
+        }
+        // In a task of its own: what was sent happens, whether anybody still waits or not.
+        let erp = Arc::clone(&self.inner);
+        let (text, seal) = (order.text().to_owned(), order.seal().to_owned());
+        let work = self.inner.tasks.spawn(async move {
+            if let Some(fault) = fault {
+                fault.before().await;
+            }
+            let answer = guard::register(&erp, &text, &seal).await;
+            if let Some(fault) = fault {
+                fault.after();
+            }
+            answer
+        });
+        let unknown = |reason: String| Err(OrderError::OutcomeUnknown { reason });
+        match timeout_at(deadline, work).await {
+            Ok(Ok(_)) if fault.is_some_and(|fault| fault.kind == FaultKind::LostAnswer) => {
+                unknown("the sandbox's answer is lost, as asked".to_owned())
+            }
+            Ok(Ok(answer)) => answer,
+            Ok(Err(ended)) => unknown(ended.to_string()),
+            Err(elapsed) => unknown(elapsed.to_string()),
+        }
+    }
+
+    async fn look_up(&self, wanted: &LookUp) -> Result<LookUpAnswer, ReadError> {
+        self.known(&wanted.company)?;
+        let work = async { plain(self.read_look_up(wanted).await) };
+        self.read_at(FaultPoint::FindPayment, work).await
+    }
+
+    async fn list_orders(
+        &self,
+        store: &str,
+        after: u64,
+        limit: u16,
+    ) -> Result<Vec<RecordedOrder>, ReadError> {
+        self.in_time(async { plain(self.read_orders(store, after, limit).await) }).await
+    }
+
+    async fn attest(&self, store: &str) -> Result<Attestation, ReadError> {
+        self.in_time(async { plain(self.read_attestation(store).await) }).await
+    }
+}

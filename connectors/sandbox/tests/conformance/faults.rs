@@ -1,0 +1,171 @@
+//! Each fault does what it says, so many times, to those calls.
+
+use std::process::Command;
+use std::time::Duration;
+
+use countersign_erp_source::{
+    ErpSource, Iban, LookUp, OrderError, PayeeVerifier, ReadError, Refusal, VendorId, VopResult,
+};
+use countersign_sandbox::{FaultKind, FaultPoint, FaultRequest, Options, Sandbox};
+
+use crate::world::{ACME_IBAN, Place, acme_bill, company};
+
+/// Names the folder of the sandbox to the process that is to die.
+const CHILD_FILE: &str = "COUNTERSIGN_SANDBOX_CHILD_FILE";
+
+fn fault(on: FaultPoint, what: FaultKind) -> FaultRequest {
+    FaultRequest { on, what, times: 1, lasts: None }
+}
+
+#[tokio::test]
+async fn an_order_is_refused_not_sent_or_its_answer_lost() {
+    let place = Place::new();
+    let sandbox = place.open().await;
+    let on = FaultPoint::RegisterPayment;
+    sandbox.put_fault(&fault(on, FaultKind::Refuse)).await.unwrap();
+    sandbox.put_fault(&fault(on, FaultKind::Unreachable)).await.unwrap();
+    let order = place.sealed("1200.00");
+    let refused = sandbox.register_payment(&order).await;
+    assert_eq!(refused, Err(OrderError::Refused(Refusal::Other)));
+    let unsent = sandbox.register_payment(&order).await;
+    assert!(matches!(unsent, Err(OrderError::NotSent { .. })), "{unsent:?}");
+    assert_eq!(sandbox.payments().await.unwrap(), vec![]);
+
+    sandbox.put_fault(&fault(on, FaultKind::LostAnswer)).await.unwrap();
+    let lost = sandbox.register_payment(&order).await;
+    assert!(matches!(lost, Err(OrderError::OutcomeUnknown { .. })), "{lost:?}");
+    assert_eq!(sandbox.payments().await.unwrap().len(), 1);
+    sandbox.register_payment(&order).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_slow_order_is_booked_after_its_caller_gave_up() {
+    let place = Place::new();
+    let deadline = Options { call_deadline: Duration::from_millis(200), ..place.options() };
+    let sandbox = Sandbox::open(deadline).await.unwrap();
+    let slow = FaultRequest {
+        lasts: Some("600ms".to_owned()),
+        ..fault(FaultPoint::RegisterPayment, FaultKind::Slow)
+    };
+    sandbox.put_fault(&slow).await.unwrap();
+    let late = sandbox.register_payment(&place.sealed("1200.00")).await;
+    assert!(matches!(late, Err(OrderError::OutcomeUnknown { .. })), "{late:?}");
+    // Closing waits for the orders under way.
+    sandbox.close().await;
+    assert_eq!(place.open().await.payments().await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_caller_that_hangs_up_stops_nothing() {
+    let place = Place::new();
+    let sandbox = place.open().await;
+    let slow = FaultRequest {
+        lasts: Some("200ms".to_owned()),
+        ..fault(FaultPoint::RegisterPayment, FaultKind::Slow)
+    };
+    sandbox.put_fault(&slow).await.unwrap();
+    let order = place.sealed("1200.00");
+    let paying = sandbox.register_payment(&order);
+    let hung_up = tokio::time::timeout(Duration::from_millis(100), paying).await;
+    assert!(hung_up.is_err(), "the order was not slow");
+    sandbox.close().await;
+    assert_eq!(place.open().await.payments().await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn reads_look_ups_and_vop_give_no_answer() {
+    let place = Place::new();
+    let sandbox = place.open().await;
+    let order = place.order("1.00");
+    let wanted = LookUp { company: company(), bill: acme_bill(), marker: order.marker };
+    let iban = Iban::parse(ACME_IBAN).unwrap();
+    for what in [FaultKind::Refuse, FaultKind::Unreachable, FaultKind::LostAnswer] {
+        for on in [FaultPoint::Read, FaultPoint::FindPayment, FaultPoint::Vop] {
+            sandbox.put_fault(&fault(on, what)).await.unwrap();
+        }
+        let read = sandbox.find_bill(&company(), &acme_bill()).await;
+        assert!(matches!(read, Err(ReadError::Unavailable { .. })), "{what:?}: {read:?}");
+        let found = sandbox.look_up(&wanted).await;
+        assert!(matches!(found, Err(ReadError::Unavailable { .. })), "{what:?}: {found:?}");
+        assert!(sandbox.verify("ACME SAS", &iban).await.is_err(), "{what:?}");
+    }
+    assert!(sandbox.find_bill(&company(), &acme_bill()).await.unwrap().is_some());
+    sandbox.look_up(&wanted).await.unwrap();
+    assert_eq!(sandbox.verify("ACME SAS", &iban).await.unwrap().result, VopResult::Match);
+}
+
+#[tokio::test]
+async fn a_slow_read_is_cut_off_at_the_deadline() {
+    let place = Place::new();
+    let deadline = Options { call_deadline: Duration::from_millis(100), ..place.options() };
+    let sandbox = Sandbox::open(deadline).await.unwrap();
+    let slow =
+        FaultRequest { lasts: Some("1h".to_owned()), ..fault(FaultPoint::Read, FaultKind::Slow) };
+    sandbox.put_fault(&slow).await.unwrap();
+    let read = sandbox.find_bill(&company(), &acme_bill()).await;
+    assert!(matches!(read, Err(ReadError::Unavailable { .. })), "{read:?}");
+}
+
+#[tokio::test]
+async fn a_fault_hits_so_many_calls_of_operations_only() {
+    let place = Place::new();
+    let sandbox = place.open().await;
+    let twice = FaultRequest { times: 2, ..fault(FaultPoint::Read, FaultKind::Refuse) };
+    sandbox.put_fault(&twice).await.unwrap();
+    let plain = sandbox.without_faults();
+    plain.find_bill(&company(), &acme_bill()).await.unwrap();
+    sandbox.list_vendors(&company(), None, 10).await.unwrap();
+    sandbox.source_accounts(&company()).await.unwrap();
+    sandbox.find_bill(&company(), &acme_bill()).await.unwrap_err();
+    // Another daemon on the same file finds what is left of it.
+    let other = place.open().await;
+    other.find_vendor(&company(), &VendorId::new("V-100").unwrap()).await.unwrap_err();
+    sandbox.find_bill(&company(), &acme_bill()).await.unwrap();
+    for wrong in [
+        FaultRequest { times: 0, ..twice.clone() },
+        fault(FaultPoint::Read, FaultKind::Slow),
+        FaultRequest { lasts: Some("soon".to_owned()), ..twice.clone() },
+    ] {
+        assert!(sandbox.put_fault(&wrong).await.is_err(), "{wrong:?}");
+    }
+}
+
+/// Runs in a process of its own, which the fault kills.
+#[tokio::test]
+async fn child_that_pays_and_dies() {
+    let Some(folder) = std::env::var_os(CHILD_FILE) else { return };
+    let place = Place::new();
+    let options = Options { file: folder.into(), world: None, ..place.options() };
+    let sandbox = Sandbox::open(options).await.unwrap();
+    let answer = sandbox.register_payment(&place.sealed("1200.00")).await;
+    panic!("the fault did not kill this process: {answer:?}");
+}
+
+async fn payments_after(what: FaultKind) -> usize {
+    let place = Place::new();
+    let sandbox = place.open().await;
+    sandbox.put_fault(&fault(FaultPoint::RegisterPayment, what)).await.unwrap();
+    let child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "faults::child_that_pays_and_dies", "--nocapture"])
+        .env(CHILD_FILE, place.file())
+        .output()
+        .unwrap();
+    assert!(!child.status.success(), "the child lives");
+    let said = String::from_utf8_lossy(&child.stderr).into_owned();
+    assert!(!said.contains("did not kill"), "{said}");
+    let booked = sandbox.payments().await.unwrap().len();
+    // The count went down before the fault struck, so the same order now goes through.
+    sandbox.register_payment(&place.sealed("1200.00")).await.unwrap();
+    assert_eq!(sandbox.payments().await.unwrap().len(), 1);
+    booked
+}
+
+#[tokio::test]
+async fn a_daemon_that_dies_before_the_work_has_paid_nothing() {
+    assert_eq!(payments_after(FaultKind::AbortBefore).await, 0);
+}
+
+#[tokio::test]
+async fn a_daemon_that_dies_after_the_work_has_paid() {
+    assert_eq!(payments_after(FaultKind::AbortAfter).await, 1);
+}

@@ -1,0 +1,14 @@
+//! The sandbox as every connector must be, and what it does beyond that.
+
+#[cfg(test)]
+mod contract;
+#[cfg(test)]
+mod faults;
+#[cfg(test)]
+mod file;
+#[cfg(test)]
+mod speed;
+#[cfg(test)]
+mod surface;
+#[cfg(test)]
+mod world;
