@@ -5,10 +5,15 @@
 )]
 
 pub mod ap;
+pub mod app;
+pub mod cli;
 pub mod clock;
 pub mod domain;
 pub mod gateway;
 pub mod ids;
 pub mod keys;
 pub mod receipts;
+pub mod settings;
 pub mod store;
+pub mod telemetry;
+pub mod worker;
