@@ -34,9 +34,10 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+pub use checkpoint::read_checkpoint;
 pub use conn::{Conn, Row, Val};
 pub use error::{Fault, OpenRefusal, StoreError};
-pub use ledger::ExportError;
+pub use ledger::{ExportError, verify_unopened};
 pub use unit::Unit;
 
 use crate::receipts::LedgerKey;
