@@ -112,6 +112,33 @@ impl Store {
         self.read(move |conn| Box::pin(async move { entries_after(conn, seq, limit).await })).await
     }
 
+    /// The same of one company only.
+    pub async fn company_receipts_after(
+        &self,
+        company: &str,
+        seq: i64,
+        limit: u32,
+    ) -> Result<Vec<Entry>, StoreError> {
+        let args = [seq.into(), i64::from(limit).into(), company.into()];
+        self.read(move |conn| {
+            Box::pin(async move {
+                let rows = conn.fetch_all(query::RECEIPTS_OF_COMPANY_AFTER, &args).await?;
+                rows.iter().map(entry_of).collect()
+            })
+        })
+        .await
+    }
+
+    pub async fn find_receipt(&self, seq: i64) -> Result<Option<Entry>, StoreError> {
+        self.read(move |conn| {
+            Box::pin(async move {
+                let row = conn.fetch_optional(query::RECEIPT, &[seq.into()]).await?;
+                row.as_ref().map(entry_of).transpose()
+            })
+        })
+        .await
+    }
+
     /// Verifies the whole chain as it is now, against the checkpoint that was kept elsewhere. The
     /// outer error is the store's, the inner one the chain's.
     pub async fn verify_chain(

@@ -76,6 +76,13 @@ async fn what_is_written_is_read() {
         let kinds: Vec<_> = entries.iter().map(|entry| entry.kind.as_str()).collect();
         assert_eq!(kinds, ["store_created", "claim"]);
         assert_eq!(entries[1].hash.to_string(), written.receipts[0].hash);
+        assert_eq!(store.find_receipt(2).await.unwrap().as_ref(), entries.get(1));
+        assert_eq!(store.find_receipt(3).await.unwrap(), None);
+
+        let even = append(&store, 2).await.unwrap();
+        let of_company = store.company_receipts_after("blue-sparrow", 0, 10).await.unwrap();
+        let numbers: Vec<_> = of_company.iter().map(|entry| entry.seq).collect();
+        assert_eq!(numbers, [even.seq]);
         store.close().await;
     })
     .await;
