@@ -9,9 +9,10 @@ use clap::Subcommand;
 
 use super::say;
 use crate::app::Base;
-use crate::receipts::{SignedHead, verify_export};
+use crate::keys::Keys;
+use crate::receipts::verify_export;
 use crate::settings::Settings;
-use crate::store::Role;
+use crate::store::{Role, read_checkpoint, verify_unopened};
 
 /// The ledger of receipts.
 #[derive(Debug, Subcommand)]
@@ -31,45 +32,39 @@ pub(super) enum ReceiptsCommand {
 }
 
 pub(super) async fn run(settings: Settings, command: ReceiptsCommand) -> anyhow::Result<()> {
-    let kept = kept_head(&settings)?;
-    let base = Base::open(settings, Role::Command).await?;
-    let done = match command {
+    match command {
         ReceiptsCommand::Verify { from: Some(from) } => verify_file(&from),
-        ReceiptsCommand::Verify { from: None } => verify(&base, kept.as_ref()).await,
-        ReceiptsCommand::Export { company } => base
-            .store
-            .export(stdout(), base.keys.ledger().public(), company.as_deref())
-            .await
-            .context("the export ended early"),
-    };
-    base.close().await;
-    done
+        ReceiptsCommand::Verify { from: None } => verify(&settings).await,
+        ReceiptsCommand::Export { company } => {
+            let base = Base::open(settings, Role::Command).await?;
+            let key = base.keys.ledger().public();
+            let done = base.store.export(stdout(), key, company.as_deref()).await;
+            base.close().await;
+            done.context("the export ended early")
+        }
+    }
 }
 
-/// The newest head that was kept outside the store.
-fn kept_head(settings: &Settings) -> anyhow::Result<Option<SignedHead>> {
-    let Some(path) = &settings.receipts.checkpoint_file else { return Ok(None) };
-    let path = settings.path(path);
-    let text = match std::fs::read_to_string(&path) {
-        Ok(text) => text,
-        Err(fault) if fault.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(fault) => return Err(fault).with_context(|| format!("`{}`", path.display())),
+/// Verifies without opening, so that it also works on a store that refuses to open.
+async fn verify(settings: &Settings) -> anyhow::Result<()> {
+    let kept = match &settings.receipts.checkpoint_file {
+        Some(path) => {
+            read_checkpoint(&settings.path(path)).context("`receipts.checkpoint_file`")?
+        }
+        None => None,
     };
-    let head = SignedHead::parse(text.trim_end_matches([' ', '\0']))
-        .with_context(|| format!("`{}`", path.display()))?;
-    Ok(Some(head))
-}
-
-async fn verify(base: &Base, kept: Option<&SignedHead>) -> anyhow::Result<()> {
-    match base.store.verify_chain(base.keys.ledger().public(), kept).await? {
+    let keys = Keys::open(&settings.path(&settings.keys.dir)).context("`keys.dir`")?;
+    let (url, plaintext) = (settings.store_url(), settings.store.allow_plaintext);
+    let found = verify_unopened(&url, plaintext, keys.ledger().public(), kept.as_ref())
+        .await
+        .context("`store.url`")?;
+    match found {
         Ok(verified) => {
             let against = if kept.is_some() { ", and the kept checkpoint is in it" } else { "" };
-            say(format!(
-                "{} receipts verify{against}; the last is {}",
-                verified.count, verified.last
-            ))
+            let (count, last) = (verified.count, verified.last);
+            say(format!("{count} receipts verify{against}; the last is {last}"))
         }
-        Err(fault) => bail!("the ledger does not verify: {fault}"),
+        Err(fault) => bail!("the ledger does not verify: {:#}", anyhow::Error::new(fault)),
     }
 }
 
