@@ -1,6 +1,7 @@
 //! The composition root: settings become a running daemon. The only user of the connector crates.
 
 mod control;
+mod daemon;
 mod odoo;
 
 use std::collections::BTreeMap;
@@ -25,6 +26,7 @@ use crate::store::{Role, Store, StoreOptions};
 use crate::worker::{Sync, Workers};
 
 pub use control::Control;
+pub use daemon::Daemon;
 pub use odoo::{Passwords, install};
 
 /// Settings, time, keys and store: what every command needs.
