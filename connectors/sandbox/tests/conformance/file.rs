@@ -1,14 +1,15 @@
 //! Opening, sharing and keeping the file.
 
+use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
 use countersign_erp_source::{
-    Clock, Contradiction, ErpSource, LookUp, OrderError, Refusal, SealKey, SealedOrder,
+    BillId, Clock, Contradiction, ErpSource, LookUp, OrderError, Refusal, SealKey, SealedOrder,
 };
 use countersign_sandbox::{OpenError, Options, Sandbox};
 
-use crate::world::{Place, TestClock, acme_bill, company};
+use crate::world::{Place, TestClock, WORLD, acme_bill, company, nobody_s_iban};
 
 #[tokio::test]
 async fn a_new_file_needs_a_world_and_says_so() {
@@ -42,6 +43,31 @@ async fn the_world_is_read_once() {
     assert_eq!(again.bill("blue-sparrow", "INV-2291").await.unwrap().amount, "1200.00");
     std::fs::remove_file(place.world_file()).unwrap();
     Sandbox::open(Options { world: None, ..place.options() }).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_large_world_is_read_whole() {
+    let mut world = WORLD.to_owned();
+    for number in 0..1_200 {
+        let iban = nobody_s_iban(number);
+        write!(
+            world,
+            "[company.blue-sparrow.vendor.W-{number:04}]\nname = \"W\"\niban = \"{iban}\"\n\
+             [company.blue-sparrow.bill.X-{number:04}]\nvendor = \"W-{number:04}\"\n\
+             amount = \"1.00\"\n"
+        )
+        .unwrap();
+    }
+    let place = Place::with_world(&world);
+    let sandbox = place.open().await;
+    for number in 0..1_200 {
+        let bill = BillId::new(format!("X-{number:04}")).unwrap();
+        let reading = sandbox.find_bill(&company(), &bill).await.unwrap().unwrap();
+        let owner = reading.vendor.unwrap();
+        assert_eq!(owner.id.as_str(), format!("W-{number:04}"));
+        assert_eq!(owner.accounts[0].number.whole(), nobody_s_iban(number));
+        assert_eq!(reading.bill.named_account.unwrap(), owner.accounts[0].id);
+    }
 }
 
 #[tokio::test]
