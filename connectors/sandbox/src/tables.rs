@@ -100,7 +100,7 @@ impl From<TableError> for ReadError {
 }
 
 /// Turns a value that its type refuses into an inconsistency of that row.
-fn fits<T, E: std::fmt::Display>(
+pub(crate) fn fits<T, E: std::fmt::Display>(
     table: &'static str,
     row: &str,
     value: Result<T, E>,

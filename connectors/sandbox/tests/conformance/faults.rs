@@ -100,7 +100,7 @@ async fn a_slow_read_is_cut_off_at_the_deadline() {
     let deadline = Options { call_deadline: Duration::from_millis(100), ..place.options() };
     let sandbox = Sandbox::open(deadline).await.unwrap();
     let slow =
-        FaultRequest { lasts: Some("1h".to_owned()), ..fault(FaultPoint::Read, FaultKind::Slow) };
+        FaultRequest { lasts: Some("5m".to_owned()), ..fault(FaultPoint::Read, FaultKind::Slow) };
     sandbox.put_fault(&slow).await.unwrap();
     let read = sandbox.find_bill(&company(), &acme_bill()).await;
     assert!(matches!(read, Err(ReadError::Unavailable { .. })), "{read:?}");
