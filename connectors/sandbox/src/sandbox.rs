@@ -183,6 +183,11 @@ impl Sandbox {
         Ok(self.inner.sync_clock().await?)
     }
 
+    /// How many orders were sent and are not done yet.
+    pub fn orders_under_way(&self) -> usize {
+        self.inner.tasks.len()
+    }
+
     /// Waits for the orders under way and closes the file.
     pub async fn close(&self) {
         self.inner.tasks.close();
