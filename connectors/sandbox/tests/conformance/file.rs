@@ -1,6 +1,7 @@
 //! Opening, sharing and keeping the file.
 
 use std::fmt::Write;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +11,9 @@ use countersign_erp_source::{
 use countersign_sandbox::{OpenError, Options, Sandbox};
 
 use crate::world::{Place, TestClock, WORLD, acme_bill, company, nobody_s_iban};
+
+/// Names the sandbox's file to a process of its own.
+const CHILD_FILE: &str = "COUNTERSIGN_SANDBOX_OPENING_FILE";
 
 #[tokio::test]
 async fn a_new_file_needs_a_world_and_says_so() {
@@ -97,6 +101,38 @@ async fn many_that_open_at_once_load_one_world() {
     for sandbox in &opened {
         assert_eq!(sandbox.payments().await.unwrap().len(), 1);
     }
+}
+
+/// Runs in several processes at once.
+#[tokio::test]
+async fn child_that_opens() {
+    let Some(file) = std::env::var_os(CHILD_FILE) else { return };
+    let place = Place::new();
+    let sandbox = Sandbox::open(Options { file: file.into(), ..place.options() }).await.unwrap();
+    sandbox.advance_clock("1s").await.unwrap();
+}
+
+#[tokio::test]
+async fn many_processes_that_open_at_once_load_one_world() {
+    let place = Place::new();
+    let children: Vec<_> = (0..6)
+        .map(|_| {
+            Command::new(std::env::current_exe().unwrap())
+                .args(["--exact", "file::child_that_opens", "--nocapture"])
+                .env(CHILD_FILE, place.file())
+                .stdout(Stdio::null())
+                .stderr(Stdio::piped())
+                .spawn()
+                .unwrap()
+        })
+        .collect();
+    for child in children {
+        let ended = child.wait_with_output().unwrap();
+        assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+    }
+    let sandbox = place.open().await;
+    assert_eq!(sandbox.now(), place.clock.now().plus(Duration::from_secs(6)));
+    assert!(sandbox.find_bill(&company(), &acme_bill()).await.unwrap().is_some());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
