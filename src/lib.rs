@@ -8,6 +8,7 @@ pub mod ap;
 pub mod clock;
 pub mod domain;
 pub mod gateway;
+pub mod http;
 pub mod ids;
 pub mod keys;
 pub mod receipts;
