@@ -165,6 +165,19 @@ impl Gateway {
         &self.0.daemon
     }
 
+    /// The newest sequence number that the store has given to an order.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn newest_order(&self) -> Result<u64, StoreError> {
+        let newest = self
+            .store()
+            .read(|conn| Box::pin(async move { crate::store::attempts::newest_seq(conn).await }))
+            .await?;
+        u64::try_from(newest)
+            .map_err(|_negative| StoreError::inconsistent("store", "order_seq", "is negative"))
+    }
+
     fn pack_of(&self, action: &str) -> Option<&Arc<dyn Pack>> {
         self.0.packs.iter().find(|pack| pack.actions().contains(&action))
     }
@@ -179,7 +192,7 @@ impl Gateway {
     }
 }
 
-/// A store that does not take or give what is asked: logged where it is handled.
+/// What a store gives or fails to give.
 pub(crate) type Stored<T> = Result<T, StoreError>;
 
 /// Lower-case hexadecimal.

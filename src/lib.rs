@@ -5,6 +5,8 @@
 )]
 
 pub mod ap;
+pub mod app;
+pub mod cli;
 pub mod clock;
 pub mod domain;
 pub mod gateway;
@@ -12,4 +14,7 @@ pub mod http;
 pub mod ids;
 pub mod keys;
 pub mod receipts;
+pub mod settings;
 pub mod store;
+pub mod telemetry;
+pub mod worker;

@@ -1,3 +1,7 @@
-//! The daemon.
+//! The daemon and its commands.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    countersign::cli::run()
+}

@@ -8,6 +8,27 @@
 //! chain's head first, runs each unit of work under a savepoint, appends all their receipts, moves
 //! the head, signs it, commits, and only then answers. No call over a network may be made in a unit.
 //!
+//! ```no_run
+//! # use countersign::receipts::Receipt;
+//! # use countersign::store::{Store, StoreError};
+//! # async fn freeze(store: &Store, vendor: String, receipt: Receipt) -> Result<(), StoreError> {
+//! const ADD: &str = "insert into freezes (vendor, at) values ($1, $2) on conflict do nothing";
+//! let written = store
+//!     .write(move |unit| {
+//!         Box::pin(async move {
+//!             let added = unit.execute(ADD, &[vendor.into(), receipt.at.into()]).await?;
+//!             if added == 1 {
+//!                 unit.receipt(receipt)?;
+//!             }
+//!             Ok(added == 1)
+//!         })
+//!     })
+//!     .await?;
+//! # let _: bool = written.value;
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! INVARIANT: the chain's head is read and moved inside the append's own transaction, behind a lock
 //! on it. So several daemons and commands, in several processes, on one database never fork it.
 
@@ -39,9 +60,10 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+pub use checkpoint::read_checkpoint;
 pub use conn::{Conn, Row, Val};
 pub use error::{Fault, OpenRefusal, StoreError};
-pub use ledger::ExportError;
+pub use ledger::{ExportError, verify_unopened};
 pub use unit::Unit;
 
 use crate::receipts::LedgerKey;

@@ -1,11 +1,12 @@
 //! The first contact with a company's vendors, once for each company and store.
 
 use chrono::NaiveDate;
-use countersign_erp_source::{CompanyId, ReadError, Timestamp};
+use countersign_erp_source::{CompanyId, ReadError, RecordedOrder, Timestamp};
 
 use super::{Ports, baseline};
 use crate::receipts::{Receipt, ReceiptKind};
 use crate::store::StoreError;
+use crate::store::attempts::{self, AdoptedOrder};
 use crate::store::baseline::Adoption;
 
 /// Vendors in one read.
@@ -31,6 +32,12 @@ pub enum AdoptError {
     /// The ERP did not show its vendors.
     #[error("the ERP's vendors could not be read")]
     Erp(#[source] ReadError),
+    /// An order of the ERP's belongs to no company of the configuration.
+    #[error("the ERP's order {seq} belongs to no company of the configuration")]
+    NoCompany {
+        /// Its sequence number.
+        seq: u64,
+    },
     /// The store did not keep them.
     #[error("the baseline could not be kept")]
     Store(#[source] StoreError),
@@ -90,6 +97,89 @@ pub async fn adopt(
         .await
         .map_err(AdoptError::Store)?;
     Ok(if written.value { Adopted::Now { vendors, accounts } } else { Adopted::Before })
+}
+
+/// Orders in one read.
+const ORDERS_PAGE: u16 = 500;
+
+/// Takes over what the ERP has of this store's orders and the store itself does not: after a store
+/// was restored from an older copy. Gives how many.
+///
+/// # Errors
+/// [`AdoptError`]; it can be done again then.
+pub async fn take_orders_over(ports: &Ports, newest: u64, by: &str) -> Result<usize, AdoptError> {
+    let mut found = Vec::new();
+    let mut after = newest;
+    loop {
+        let store = ports.store.id();
+        let page =
+            ports.erp.list_orders(store, after, ORDERS_PAGE).await.map_err(AdoptError::Erp)?;
+        let Some(last) = page.last() else { break };
+        after = last.seq;
+        found.extend(page);
+    }
+    let mut orders = Vec::new();
+    for order in found {
+        let company = company_of(ports, &order).await?;
+        orders.push(AdoptedOrder {
+            seq: i64::try_from(order.seq).unwrap_or(i64::MAX),
+            marker: order.marker.to_hex(),
+            company,
+            thing: super::invoice_pay::thing(&order.bill),
+            amount: order.amount,
+            total: order.total,
+            payment: order.payment.to_string(),
+            booked_at: order.at,
+        });
+    }
+    let (now, by, highest) =
+        (ports.clock.now(), by.to_owned(), i64::try_from(after).unwrap_or(i64::MAX));
+    let written = ports
+        .store
+        .write(move |unit| {
+            Box::pin(async move {
+                let mut taken = Vec::new();
+                for order in &orders {
+                    if attempts::take_over(unit.conn(), order).await? {
+                        taken.push(order_data(order));
+                    }
+                }
+                unit.raise_order_seq(highest).await?;
+                let count = taken.len();
+                if count > 0 {
+                    unit.receipt(Receipt {
+                        kind: ReceiptKind::OrdersAdopted,
+                        at: now,
+                        company: None,
+                        operation: None,
+                        data: serde_json::json!({ "by": by, "newest": highest, "orders": taken }),
+                    })?;
+                }
+                Ok(count)
+            })
+        })
+        .await
+        .map_err(AdoptError::Store)?;
+    Ok(written.value)
+}
+
+fn order_data(order: &AdoptedOrder) -> serde_json::Value {
+    serde_json::json!({
+        "amount": order.amount.to_string(), "booked_at": order.booked_at,
+        "company": order.company, "payment": order.payment, "seq": order.seq,
+        "thing": order.thing, "total": order.total.to_string(),
+    })
+}
+
+/// Which company an order of the ERP's table belongs to: the one that has the bill.
+async fn company_of(ports: &Ports, order: &RecordedOrder) -> Result<CompanyId, AdoptError> {
+    for company in ports.erp.companies() {
+        let found = ports.erp.find_bill(&company, &order.bill).await.map_err(AdoptError::Erp)?;
+        if found.is_some_and(|reading| reading.bill.erp_company == order.erp_company) {
+            return Ok(company);
+        }
+    }
+    Err(AdoptError::NoCompany { seq: order.seq })
 }
 
 /// Whether the company has its baseline.

@@ -64,6 +64,11 @@ pub(super) fn unavailable(fault: &ReadError) -> Denial {
     Denial::error(Reason::ErpUnavailable, fault)
 }
 
+/// What at most one live operation may hold.
+pub(super) fn thing(bill: &BillId) -> String {
+    format!("bill/{bill}")
+}
+
 fn form(name: &str, fault: impl std::fmt::Display) -> Denial {
     invalid(&format!("`{name}`: {fault}"))
 }
@@ -276,7 +281,7 @@ fn resolved(
     Resolved {
         params,
         records,
-        thing: format!("bill/{}", bill.id),
+        thing: thing(&bill.id),
         counterparty: vendor.id.to_string(),
         amount: asked.amount,
         total: bill.payable.total,

@@ -54,7 +54,7 @@ impl Address {
             if !path.is_absolute() || path.file_name().is_none() {
                 return Err(OpenRefusal::BadAddress);
             }
-            return Ok(Self::Sqlite(make_file(path)?));
+            return Ok(Self::Sqlite(path.to_owned()));
         }
         if !url.starts_with("postgres://") && !url.starts_with("postgresql://") {
             return Err(OpenRefusal::BadAddress);
@@ -65,6 +65,30 @@ impl Address {
             .options(POSTGRES_SETTINGS)
             .disable_statement_logging();
         Ok(Self::Postgres(Box::new(options)))
+    }
+
+    /// Finds the file of a SQLite store and takes all symbolic links out of its path.
+    pub(super) fn found(self) -> Result<Self, OpenRefusal> {
+        match self {
+            Self::Sqlite(path) => {
+                path.canonicalize().map(Self::Sqlite).map_err(|source| file_refusal(&path, source))
+            }
+            Self::Postgres(_) => Ok(self),
+        }
+    }
+
+    /// Makes the file of a SQLite store, for its owner only, where there is none.
+    pub(super) fn made(self) -> Result<Self, OpenRefusal> {
+        if let Self::Sqlite(path) = &self {
+            OpenOptions::new()
+                .create(true)
+                .truncate(false)
+                .write(true)
+                .mode(0o600)
+                .open(path)
+                .map_err(|source| file_refusal(path, source))?;
+        }
+        self.found()
     }
 
     /// For a daemon on SQLite: the lock that keeps a second one away while it is held.
@@ -213,19 +237,6 @@ fn sqlite_options(path: &Path) -> SqliteConnectOptions {
         .foreign_keys(true)
         .busy_timeout(SQLITE_BUSY_LIMIT)
         .disable_statement_logging()
-}
-
-/// Makes the file, for its owner only, where there is none, and gives its path without links.
-fn make_file(path: &Path) -> Result<PathBuf, OpenRefusal> {
-    let failed = |source| file_refusal(path, source);
-    OpenOptions::new()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .mode(0o600)
-        .open(path)
-        .map_err(failed)?;
-    path.canonicalize().map_err(failed)
 }
 
 fn file_refusal(path: &Path, source: std::io::Error) -> OpenRefusal {

@@ -118,9 +118,12 @@ pub async fn claimed(
     thing: &str,
     but: &OperationId,
 ) -> Result<Claimed, StoreError> {
-    let sql = "select cast(coalesce(sum(case when operation <> $3 then amount_minor else 0 end), 0) \
-               as bigint) as minor, min(total_minor) as total from attempt \
-               where company = $1 and thing = $2 and state in ('open', 'booked')";
+    let sql = "select cast(coalesce(sum(minor), 0) as bigint) as minor, min(total_minor) as total \
+               from (select case when operation <> $3 then amount_minor else 0 end as minor, \
+               total_minor from attempt where company = $1 and thing = $2 \
+               and state in ('open', 'booked') \
+               union all select amount_minor, total_minor from adopted_order \
+               where company = $1 and thing = $2) as claimed";
     let args = [company.as_str().into(), thing.into(), but.as_str().into()];
     let row = conn.fetch_one(sql, &args).await?;
     Ok(Claimed { sum_minor: row.int("minor")?, total_minor: row.opt_int("total")? })
@@ -180,6 +183,62 @@ pub async fn settle(
         note.into(),
         at.as_millis().into(),
         marker.into(),
+    ];
+    Ok(conn.execute(sql, &args).await? == 1)
+}
+
+/// The newest sequence number that the store has given to an order.
+pub async fn newest_seq(conn: &mut Conn<'_>) -> Result<i64, StoreError> {
+    conn.fetch_one("select order_seq from store", &[]).await?.int("order_seq")
+}
+
+/// An order that the ERP has of this store and the store itself did not know.
+#[derive(Clone, PartialEq, Eq)]
+pub struct AdoptedOrder {
+    /// The sequence number.
+    pub seq: i64,
+    /// The marker, in hexadecimal.
+    pub marker: String,
+    /// The company.
+    pub company: CompanyId,
+    /// What it paid.
+    pub thing: String,
+    /// How much.
+    pub amount: Amount,
+    /// The pinned total.
+    pub total: Amount,
+    /// The ERP's payment.
+    pub payment: String,
+    /// When, by the ERP's clock.
+    pub booked_at: Timestamp,
+}
+
+impl std::fmt::Debug for AdoptedOrder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AdoptedOrder").field("seq", &self.seq).finish_non_exhaustive()
+    }
+}
+
+/// Takes an order over. `false` if the store knows it.
+pub async fn take_over(conn: &mut Conn<'_>, order: &AdoptedOrder) -> Result<bool, StoreError> {
+    let known = "select count(*) as found from attempt where marker = $1";
+    let marker = [order.marker.as_str().into()];
+    if conn.fetch_one(known, &marker).await?.int("found")? > 0 {
+        return Ok(false);
+    }
+    let sql = "insert into adopted_order (seq, marker, company, thing, amount_minor, total_minor, \
+               currency, payment, booked_at) values ($1, $2, $3, $4, $5, $6, $7, $8, $9) \
+               on conflict (seq) do nothing";
+    let args = [
+        order.seq.into(),
+        order.marker.as_str().into(),
+        order.company.as_str().into(),
+        order.thing.as_str().into(),
+        order.amount.minor().into(),
+        order.total.minor().into(),
+        order.amount.currency().code().into(),
+        order.payment.as_str().into(),
+        order.booked_at.as_millis().into(),
     ];
     Ok(conn.execute(sql, &args).await? == 1)
 }

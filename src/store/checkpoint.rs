@@ -10,13 +10,20 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::{Fault, OpenRefusal};
+use super::error::with_causes;
+use super::{Fault, OpenRefusal, StoreError};
 use crate::receipts::{HeadError, SignedHead};
 
 /// The record's fixed size: one sector, so that a power failure leaves the old one or the new one.
 const RECORD: usize = 512;
 /// At most this often the file is flushed to disk, besides once at the end.
 const FLUSH_EVERY: Duration = Duration::from_secs(1);
+
+/// The head that a checkpoint file holds; none if it is empty. It is not verified yet.
+pub fn read_checkpoint(path: &Path) -> Result<Option<SignedHead>, StoreError> {
+    let file = File::open(path).map_err(|source| refusal(path, source))?;
+    Ok(CheckpointFile { path: path.to_owned(), file }.read()?)
+}
 
 pub(super) struct CheckpointFile {
     path: PathBuf,
@@ -127,20 +134,14 @@ pub(super) async fn keep(file: CheckpointFile, mut newest: watch::Receiver<Signe
         .await;
         match done {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::error!(error = %chain(&error), "checkpoint not written"),
-            Err(error) => tracing::error!(%error, "checkpoint not written"),
+            Ok(Err(error)) => tracing::error!("checkpoint not written: {}", with_causes(&error)),
+            Err(error) => tracing::error!("checkpoint not written: {error}"),
         }
         waiting = !flush;
         if flush {
             flush_at = Instant::now() + FLUSH_EVERY;
         }
     }
-}
-
-/// An error with all its sources in one line.
-fn chain(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(error.source(), |cause| cause.source());
-    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }
 
 fn refusal(path: &Path, source: std::io::Error) -> OpenRefusal {

@@ -20,7 +20,8 @@ pub enum StoreError {
     /// Nothing was done.
     #[error("the store refused a statement")]
     Refused(#[source] Fault),
-    /// It may have been written and it may not: read it before trying again.
+    /// It may have been written and it may not: read it before trying again. Only where the
+    /// database could not be asked either.
     #[error("whether the store kept the write is unknown")]
     OutcomeUnknown(#[source] Fault),
     /// Nothing was done.
@@ -154,4 +155,11 @@ fn is_wait(code: &str) -> bool {
         code,
         "5" | "6" | "261" | "262" | "517" | "773" | "55P03" | "57014" | "40P01" | "40001"
     )
+}
+
+/// An error with all its causes in one line. Display only: the debug text of a database's error
+/// can show values.
+pub(super) fn with_causes(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }

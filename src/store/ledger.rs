@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use countersign_erp_source::Timestamp;
 
+use super::address::{Address, Readers};
 use super::{Conn, ReceiptHead, Row, Store, StoreError, Val, query};
 use crate::receipts::{
     BadReceipt, ChainFault, Digest, Entry, ExportHeader, ExportWriter, Head, LedgerKey,
@@ -111,6 +112,33 @@ impl Store {
         self.read(move |conn| Box::pin(async move { entries_after(conn, seq, limit).await })).await
     }
 
+    /// The same of one company only.
+    pub async fn company_receipts_after(
+        &self,
+        company: &str,
+        seq: i64,
+        limit: u32,
+    ) -> Result<Vec<Entry>, StoreError> {
+        let args = [seq.into(), i64::from(limit).into(), company.into()];
+        self.read(move |conn| {
+            Box::pin(async move {
+                let rows = conn.fetch_all(query::RECEIPTS_OF_COMPANY_AFTER, &args).await?;
+                rows.iter().map(entry_of).collect()
+            })
+        })
+        .await
+    }
+
+    pub async fn find_receipt(&self, seq: i64) -> Result<Option<Entry>, StoreError> {
+        self.read(move |conn| {
+            Box::pin(async move {
+                let row = conn.fetch_optional(query::RECEIPT, &[seq.into()]).await?;
+                row.as_ref().map(entry_of).transpose()
+            })
+        })
+        .await
+    }
+
     /// Verifies the whole chain as it is now, against the checkpoint that was kept elsewhere. The
     /// outer error is the store's, the inner one the chain's.
     pub async fn verify_chain(
@@ -118,22 +146,7 @@ impl Store {
         key: &LedgerPublicKey,
         kept: Option<&SignedHead>,
     ) -> Result<Result<Verified, ChainFault>, StoreError> {
-        let mut verifier = match Verifier::new(self.id(), key, kept) {
-            Ok(verifier) => verifier,
-            Err(fault) => return Ok(Err(fault)),
-        };
-        loop {
-            let seq = verifier.seq();
-            let (entries, heads) =
-                self.read(move |conn| Box::pin(async move { page_after(conn, seq).await })).await?;
-            let end = entries.is_empty();
-            if let Err(fault) = verifier.part(entries, heads) {
-                return Ok(Err(fault));
-            }
-            if end {
-                return Ok(verifier.finish());
-            }
-        }
+        verify(&self.inner.readers, self.id(), key, kept).await
     }
 
     /// Writes the chain up to its newest signed head; with a company, only its entries whole.
@@ -170,6 +183,47 @@ impl Store {
     /// The newest signed head, as it was written.
     pub async fn newest_signed_head(&self) -> Result<Option<SignedHead>, StoreError> {
         self.read(|conn| Box::pin(async move { newest_signed_head(conn).await })).await
+    }
+}
+
+/// Verifies the chain of a store without opening it: also of one that would be refused, to learn
+/// what is wrong with it. It writes nothing.
+pub async fn verify_unopened(
+    url: &str,
+    allow_plaintext: bool,
+    key: &LedgerPublicKey,
+    kept: Option<&SignedHead>,
+) -> Result<Result<Verified, ChainFault>, StoreError> {
+    let readers = Address::parse(url, allow_plaintext)?.found()?.readers();
+    let id = readers
+        .read(|conn| Box::pin(async move { conn.fetch_one(query::STORE, &[]).await?.text("id") }))
+        .await?;
+    let verified = verify(&readers, &id, key, kept).await;
+    readers.close().await;
+    verified
+}
+
+async fn verify(
+    readers: &Readers,
+    store: &str,
+    key: &LedgerPublicKey,
+    kept: Option<&SignedHead>,
+) -> Result<Result<Verified, ChainFault>, StoreError> {
+    let mut verifier = match Verifier::new(store, key, kept) {
+        Ok(verifier) => verifier,
+        Err(fault) => return Ok(Err(fault)),
+    };
+    loop {
+        let seq = verifier.seq();
+        let page = readers.read(move |conn| Box::pin(async move { page_after(conn, seq).await }));
+        let (entries, heads) = page.await?;
+        let end = entries.is_empty();
+        if let Err(fault) = verifier.part(entries, heads) {
+            return Ok(Err(fault));
+        }
+        if end {
+            return Ok(verifier.finish());
+        }
     }
 }
 

@@ -43,6 +43,11 @@ pub(super) async fn migrate(conn: &mut Conn<'_>, now: Timestamp) -> Result<(), S
             return Err(OpenRefusal::OtherSchema { number, name }.into());
         }
     }
+    if known.len() > 0 {
+        // A large table takes longer to change than any other statement may.
+        let unlimited = conn.either("select 1", "set local statement_timeout = 0");
+        conn.run(unlimited).await.map_err(StoreError::from_statement)?;
+    }
     for migration in known {
         let text = migration.text(conn);
         conn.run(text).await.map_err(StoreError::from_statement)?;

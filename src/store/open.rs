@@ -21,7 +21,7 @@ use crate::receipts::{Digest, HeadError, Receipt, ReceiptKind, SignedHead};
 const OPEN_LOCK: &str = "select pg_advisory_xact_lock(4714209031)";
 
 pub(super) async fn open(options: StoreOptions) -> Result<Store, StoreError> {
-    let address = Address::parse(&options.url, options.allow_plaintext)?;
+    let address = Address::parse(&options.url, options.allow_plaintext)?.made()?;
     let claim = address.claim(options.role)?;
     let checkpoint = options.checkpoint_file.as_deref().map(CheckpointFile::open).transpose()?;
 

@@ -32,6 +32,12 @@ insert into receipts
 pub(super) const RECEIPTS_AFTER: &str = "
 select seq, at, kind, company, operation, bytes, content_hash, prev_hash, entry_hash
 from receipts where seq > $1 order by seq limit $2";
+pub(super) const RECEIPTS_OF_COMPANY_AFTER: &str = "
+select seq, at, kind, company, operation, bytes, content_hash, prev_hash, entry_hash
+from receipts where company = $3 and seq > $1 order by seq limit $2";
+pub(super) const RECEIPT: &str = "
+select seq, at, kind, company, operation, bytes, content_hash, prev_hash, entry_hash
+from receipts where seq = $1";
 pub(super) const RECEIPT_HASH: &str = "select entry_hash from receipts where seq = $1";
 
 pub(super) const ADD_SIGNED_HEAD: &str = "insert into signed_heads (seq, note) values ($1, $2)";

@@ -5,7 +5,6 @@ use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -14,7 +13,8 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::address::{Address, Connection};
-use super::ledger::ChainEnd;
+use super::error::with_causes;
+use super::ledger::{self, ChainEnd};
 use super::{BoxFuture, Fault, ReceiptHead, StoreError, Unit, Written};
 use crate::receipts::{LedgerKey, SignedHead};
 
@@ -90,6 +90,13 @@ enum Went {
     Failed(StoreError),
 }
 
+/// How far a group came, for when it is cut short.
+enum Progress {
+    Working,
+    /// The commit is under way, with this head if receipts were written.
+    Committing(Option<SignedHead>),
+}
+
 pub(super) struct Writer {
     pub(super) address: Address,
     pub(super) store: Arc<str>,
@@ -136,15 +143,26 @@ impl Writer {
 
     /// Writes the group in one transaction and answers all its callers.
     async fn write(&mut self, mut group: Vec<Member>) {
-        let committing = AtomicBool::new(false);
-        let limited = tokio::time::timeout(GROUP_LIMIT, self.attempt(&mut group, &committing));
-        let outcome = match limited.await {
-            Ok(outcome) => outcome,
-            Err(elapsed) if committing.load(Ordering::Relaxed) => {
+        let mut progress = Progress::Working;
+        let limited = tokio::time::timeout(GROUP_LIMIT, self.attempt(&mut group, &mut progress));
+        let mut outcome = match (limited.await, &progress) {
+            (Ok(outcome), _) => outcome,
+            (Err(_), Progress::Working) => Err(StoreError::Busy),
+            (Err(elapsed), Progress::Committing(_)) => {
                 Err(StoreError::OutcomeUnknown(Fault::new(elapsed)))
             }
-            Err(_) => Err(StoreError::Busy),
         };
+        if let (Err(StoreError::OutcomeUnknown(fault)), Progress::Committing(Some(head))) =
+            (&outcome, progress)
+        {
+            let found = tokio::time::timeout(GROUP_LIMIT, self.find_out(&head)).await;
+            match found {
+                Ok(Ok(true)) => outcome = Ok(Some(head)),
+                Ok(Ok(false)) => outcome = Err(StoreError::Unreachable(fault.clone())),
+                // It stays unknown.
+                Ok(Err(_)) | Err(_) => {}
+            }
+        }
         match outcome {
             Ok(head) => {
                 if let Some(head) = head {
@@ -159,7 +177,8 @@ impl Writer {
                 }
             }
             Err(error) => {
-                tracing::error!(%error, units = group.len(), "a group of units was not written");
+                let (count, cause) = (group.len(), with_causes(&error));
+                tracing::error!(units = count, "a group of {count} units was not written: {cause}");
                 for Member { job, went } in group {
                     job.answer(Err(match went {
                         Went::Failed(own) => own,
@@ -170,15 +189,33 @@ impl Writer {
         }
     }
 
+    /// After a commit whose answer was lost: whether the head it would have made is in the chain.
+    ///
+    /// Taking the lock on the head waits until the lost transaction has ended, so the answer is
+    /// final. SQLite is not asked: after a failed flush a reader sees what a crash may still undo.
+    async fn find_out(&mut self, head: &SignedHead) -> Result<bool, StoreError> {
+        if matches!(self.address, Address::Sqlite(_)) {
+            return Err(StoreError::unanswered());
+        }
+        let mut connection = self.address.connect().await?;
+        connection.begin().await?;
+        let mut conn = connection.conn();
+        ChainEnd::lock(&mut conn, &self.store).await?;
+        let found = ledger::hash_at(&mut conn, head.head().seq).await?;
+        connection.rollback().await?;
+        self.connection = Some(connection);
+        Ok(found == Some(head.head().hash))
+    }
+
     /// Gives the new head if receipts were written. The connection is kept only if it is known to
     /// be outside of any transaction.
     async fn attempt(
         &mut self,
         group: &mut [Member],
-        committing: &AtomicBool,
+        progress: &mut Progress,
     ) -> Result<Option<SignedHead>, StoreError> {
         let mut connection = self.begin().await?;
-        let outcome = self.transact(&mut connection, group, committing).await;
+        let outcome = self.transact(&mut connection, group, progress).await;
         let usable = match &outcome {
             Ok(_) => true,
             Err(StoreError::OutcomeUnknown(_)) => false,
@@ -211,7 +248,7 @@ impl Writer {
         &self,
         connection: &mut Connection,
         group: &mut [Member],
-        committing: &AtomicBool,
+        progress: &mut Progress,
     ) -> Result<Option<SignedHead>, StoreError> {
         let mut chain = ChainEnd::lock(&mut connection.conn(), &self.store).await?;
         // One unit alone needs no savepoint: the transaction is its own.
@@ -224,7 +261,7 @@ impl Writer {
             return Ok(None);
         }
         let head = chain.append(&mut connection.conn(), &self.key, self.clock.now()).await?;
-        committing.store(true, Ordering::Relaxed);
+        *progress = Progress::Committing(head.clone());
         connection.commit().await?;
         Ok(head)
     }

@@ -29,6 +29,15 @@ async fn append_many(store: &Store, count: i64) {
     }
 }
 
+async fn wait_until(holds: impl Fn() -> bool) {
+    let waiting = async {
+        while !holds() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), waiting).await.unwrap();
+}
+
 /// The chain as it is must be whole and of that length.
 async fn assert_whole(place: &Place, store: &Store, count: i64) {
     let key = place.options().key;
@@ -67,6 +76,13 @@ async fn what_is_written_is_read() {
         let kinds: Vec<_> = entries.iter().map(|entry| entry.kind.as_str()).collect();
         assert_eq!(kinds, ["store_created", "claim"]);
         assert_eq!(entries[1].hash.to_string(), written.receipts[0].hash);
+        assert_eq!(store.find_receipt(2).await.unwrap().as_ref(), entries.get(1));
+        assert_eq!(store.find_receipt(3).await.unwrap(), None);
+
+        let even = append(&store, 2).await.unwrap();
+        let of_company = store.company_receipts_after("blue-sparrow", 0, 10).await.unwrap();
+        let numbers: Vec<_> = of_company.iter().map(|entry| entry.seq).collect();
+        assert_eq!(numbers, [even.seq]);
         store.close().await;
     })
     .await;
@@ -212,6 +228,35 @@ async fn a_lost_connection_costs_at_most_its_own_group() {
         assert!(matches!(cut, Err(StoreError::Unreachable(_))), "{cut:?}");
         append(&store, 3).await.unwrap();
         assert_whole(place, &store, 3).await;
+    })
+    .await;
+}
+
+/// Makes the server end the connection in the middle of the next commit that appends a receipt of
+/// an alarm.
+const CUT_AT_COMMIT: &str = "
+create function cut() returns trigger language plpgsql as
+    $$ begin perform pg_terminate_backend(pg_backend_pid()); return null; end $$;
+create constraint trigger cut after insert on receipts deferrable initially deferred
+    for each row when (new.kind = 'alarm') execute function cut()";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_commit_whose_answer_is_lost_is_looked_up() {
+    on_both(async |place: &Place| {
+        if place.is_sqlite() {
+            return;
+        }
+        let store = place.open().await;
+        for statement in CUT_AT_COMMIT.split_inclusive("$$;") {
+            place.tamper(statement).await;
+        }
+        let cut = store
+            .write(|unit| Box::pin(async move { unit.receipt(receipt(ReceiptKind::Alarm, 1)) }))
+            .await;
+        // It was not kept, and that is known although the commit gave no answer.
+        assert!(matches!(cut, Err(StoreError::Unreachable(_))), "{cut:?}");
+        append(&store, 2).await.unwrap();
+        assert_whole(place, &store, 2).await;
     })
     .await;
 }

@@ -1,12 +1,15 @@
 //! One line, however many write it, and every change behind the store's back is found.
 
+use std::fs;
+use std::io::Write;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use countersign::receipts::{ChainFault, verify_export};
-use countersign::store::{Store, StoreOptions};
+use countersign::store::{Store, StoreOptions, verify_unopened};
 use tokio::task::JoinSet;
 
-use super::{append, append_many, assert_whole};
+use super::{append, append_many, assert_whole, wait_until};
 use crate::support::{Place, on_both};
 
 /// Tells a copy of this binary which store to append to.
@@ -65,6 +68,51 @@ async fn a_child_appends() {
     store.close().await;
 }
 
+/// Tells a copy of this binary where to note what was acknowledged.
+const CHILD_NOTES: &str = "COUNTERSIGN_TEST_CHILD_NOTES";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_acknowledged_outlives_a_killed_process() {
+    on_both(async |place: &Place| {
+        let notes = place.checkpoint().with_extension("notes");
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "store::chain::a_child_appends_until_it_is_killed"])
+            .env(CHILD_URL, &place.url)
+            .env(CHILD_NOTES, &notes)
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let acknowledged = || fs::read_to_string(&notes).unwrap_or_default().lines().count();
+        wait_until(|| acknowledged() >= 20).await;
+        child.kill().unwrap();
+        child.wait().unwrap();
+
+        let options =
+            StoreOptions { checkpoint_file: Some(notes.with_extension("txt")), ..place.options() };
+        let store = Store::open(options).await.unwrap();
+        let count = store.newest_signed_head().await.unwrap().unwrap().head().seq;
+        // The first receipt is the store's own, and one may have been kept without being noted.
+        let least = i64::try_from(acknowledged()).unwrap();
+        assert!(count > least && count <= least + 2, "{count} of {least}");
+        assert_whole(place, &store, count).await;
+    })
+    .await;
+}
+
+/// Does nothing but in a process that the test above has started.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_child_appends_until_it_is_killed() {
+    let Some(notes) = std::env::var_os(CHILD_NOTES).map(PathBuf::from) else { return };
+    let place = Place::of(std::env::var_os(CHILD_URL).unwrap().into_string().unwrap());
+    let checkpoint_file = Some(notes.with_extension("txt"));
+    let store = Store::open(StoreOptions { checkpoint_file, ..place.options() }).await.unwrap();
+    let mut notes = fs::OpenOptions::new().create(true).append(true).open(notes).unwrap();
+    for number in 0..100_000 {
+        let head = append(&store, number).await.unwrap();
+        writeln!(notes, "{}", head.seq).unwrap();
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn first_appends_to_an_empty_store_make_one_genesis() {
     on_both(async |place: &Place| {
@@ -97,9 +145,11 @@ async fn found(place: &Place, sql: &[&str]) -> ChainFault {
         place.tamper(statement).await;
     }
     let key = place.options().key;
-    let fault = store.verify_chain(key.public(), Some(&kept)).await.unwrap().unwrap_err();
+    let fault = store.verify_chain(key.public(), Some(&kept)).await.unwrap();
     store.close().await;
-    fault
+    let unopened = verify_unopened(&place.url, false, key.public(), Some(&kept)).await.unwrap();
+    assert_eq!(fault, unopened);
+    fault.unwrap_err()
 }
 
 async fn check(sql: &[&str], fault: ChainFault) {

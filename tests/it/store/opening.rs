@@ -4,10 +4,12 @@ use std::fs;
 use std::sync::Arc;
 
 use countersign::receipts::{ChainFault, LedgerKey, SignedHead};
-use countersign::store::{OpenRefusal, Role, Store, StoreError, StoreOptions};
+use countersign::store::{
+    OpenRefusal, Role, Store, StoreError, StoreOptions, read_checkpoint, verify_unopened,
+};
 use tokio::task::JoinSet;
 
-use super::{append, append_many, assert_whole};
+use super::{append, append_many, assert_whole, wait_until};
 use crate::support::{Place, on_both};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -86,6 +88,45 @@ async fn a_store_opened_again_goes_on_where_it_was() {
         store.close().await;
         let kept = SignedHead::parse(&fs::read_to_string(place.checkpoint()).unwrap()).unwrap();
         assert_eq!(kept.head().seq, 5);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_checkpoint_follows_the_store_and_only_goes_forward() {
+    on_both(async |place: &Place| {
+        let kept = || read_checkpoint(&place.checkpoint()).unwrap().map(|kept| kept.head().seq);
+        let first = Store::open(place.kept()).await.unwrap();
+        wait_until(|| kept() == Some(1)).await;
+        append_many(&first, 3).await;
+        wait_until(|| kept() == Some(4)).await;
+
+        let second = Store::open(place.kept()).await.unwrap();
+        append_many(&second, 3).await;
+        wait_until(|| kept() == Some(7)).await;
+        // The first one's newest head is older than the second one's.
+        first.close().await;
+        assert_eq!(kept(), Some(7));
+        let key = place.options().key;
+        let file = read_checkpoint(&place.checkpoint()).unwrap().unwrap();
+        assert!(file.verify(key.public()).is_ok());
+        second.close().await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_became_anothers_while_the_store_is_open_stays_as_it_is() {
+    on_both(async |place: &Place| {
+        let store = Store::open(place.kept()).await.unwrap();
+        append(&store, 1).await.unwrap();
+        let kept = || read_checkpoint(&place.checkpoint()).unwrap().map(|kept| kept.head().seq);
+        wait_until(|| kept() == Some(2)).await;
+        let foreign = fs::read_to_string(place.checkpoint()).unwrap().replace("st_", "xx_");
+        fs::write(place.checkpoint(), &foreign).unwrap();
+        append(&store, 2).await.unwrap();
+        store.close().await;
+        assert_eq!(fs::read_to_string(place.checkpoint()).unwrap(), foreign);
     })
     .await;
 }
@@ -234,6 +275,9 @@ async fn a_store_whose_head_and_receipts_differ_is_refused() {
         place.tamper("delete from receipts where seq = 3").await;
         let refused = place.refused(place.options()).await;
         assert!(matches!(refused, StoreError::Inconsistent { .. }), "{refused:?}");
+        let key = place.options().key;
+        let found = verify_unopened(&place.url, false, key.public(), None).await.unwrap();
+        assert_eq!(found, Err(ChainFault::HeadBeyond { seq: 3, last: 2 }));
     })
     .await;
 }

@@ -161,3 +161,15 @@ create table baseline_phone (
   adopted bigint not null,
   constraint baseline_phone_pk primary key (company, vendor, kind)
 );
+create table adopted_order (
+  seq bigint not null constraint adopted_order_pk primary key,
+  marker text not null constraint adopted_order_marker_uniq unique,
+  company text not null,
+  thing text not null,
+  amount_minor bigint not null constraint adopted_order_amount_positive check (amount_minor > 0),
+  total_minor bigint not null constraint adopted_order_total_positive check (total_minor > 0),
+  currency text not null,
+  payment text not null,
+  booked_at bigint not null
+);
+create index adopted_order_by_thing on adopted_order (company, thing);

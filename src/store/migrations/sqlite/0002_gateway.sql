@@ -1,15 +1,15 @@
 create table person (
   name text not null constraint person_pk primary key,
   password_hash text not null,
-  created_at bigint not null,
-  disabled_at bigint
-);
+  created_at integer not null,
+  disabled_at integer
+) strict;
 create table person_role (
   person text not null constraint person_role_person_fk references person (name),
   company text not null,
   role text not null constraint person_role_known check (role in ('accountant', 'approver', 'admin', 'auditor')),
   constraint person_role_pk primary key (person, company, role)
-);
+) strict;
 create table mandate (
   id text not null constraint mandate_pk primary key,
   company text not null,
@@ -19,14 +19,14 @@ create table mandate (
   journal text not null,
   source_fingerprint text not null,
   currency text not null,
-  budget_minor bigint constraint mandate_budget_positive check (budget_minor > 0),
-  calls_max bigint constraint mandate_calls_positive check (calls_max > 0),
+  budget_minor integer constraint mandate_budget_positive check (budget_minor > 0),
+  calls_max integer constraint mandate_calls_positive check (calls_max > 0),
   token_digest text not null,
-  issued_at bigint not null,
-  expires_at bigint not null,
-  revoked_at bigint,
+  issued_at integer not null,
+  expires_at integer not null,
+  revoked_at integer,
   revoked_because text
-);
+) strict;
 create index mandate_by_principal on mandate (company, principal);
 create table operation (
   id text not null constraint operation_pk primary key,
@@ -38,7 +38,7 @@ create table operation (
   idempotency_key text not null,
   request_digest text not null,
   args text not null,
-  prepare bigint not null,
+  prepare integer not null,
   status text not null constraint operation_status_known check (status in
     ('prepared', 'pending', 'executing', 'unknown', 'executed', 'denied', 'failed', 'rejected', 'expired', 'cancelled')),
   effect text not null,
@@ -48,24 +48,24 @@ create table operation (
   policy_digest text,
   thing text,
   counterparty text,
-  amount_minor bigint constraint operation_amount_positive check (amount_minor > 0),
+  amount_minor integer constraint operation_amount_positive check (amount_minor > 0),
   currency text,
   params text not null,
   facts text not null,
   operation_hash text,
-  level bigint not null,
-  waits_until bigint,
+  level integer not null,
+  waits_until integer,
   result text,
-  reserved bigint not null,
-  receipt_seq bigint not null,
+  reserved integer not null,
+  receipt_seq integer not null,
   receipt_hash text not null,
-  executing_since bigint,
-  created_at bigint not null,
-  updated_at bigint not null,
-  version bigint not null,
+  executing_since integer,
+  created_at integer not null,
+  updated_at integer not null,
+  version integer not null,
   constraint operation_key_uniq unique (company, principal, agent, idempotency_key),
   constraint operation_live_has_thing check (status not in ('pending', 'executing', 'unknown') or thing is not null)
-);
+) strict;
 create unique index operation_live_uniq on operation (company, thing) where status in ('pending', 'executing', 'unknown');
 create index operation_by_caller on operation (company, principal, agent, id);
 create index operation_by_thing on operation (company, thing);
@@ -73,26 +73,26 @@ create index operation_reserved on operation (mandate) where reserved = 1;
 create index operation_open on operation (status, updated_at) where status in ('prepared', 'pending', 'executing', 'unknown');
 create table attempt (
   marker text not null constraint attempt_pk primary key,
-  seq bigint not null constraint attempt_seq_uniq unique,
+  seq integer not null constraint attempt_seq_uniq unique,
   operation text not null constraint attempt_operation_fk references operation (id),
   company text not null,
   thing text not null,
   counterparty text not null,
-  amount_minor bigint not null constraint attempt_amount_positive check (amount_minor > 0),
-  total_minor bigint not null constraint attempt_total_positive check (total_minor > 0),
+  amount_minor integer not null constraint attempt_amount_positive check (amount_minor > 0),
+  total_minor integer not null constraint attempt_total_positive check (total_minor > 0),
   currency text not null,
   order_text text not null,
   operation_hash text not null,
-  not_after bigint not null,
-  lease_until bigint not null,
+  not_after integer not null,
+  lease_until integer not null,
   daemon text not null,
   state text not null constraint attempt_state_known check (state in ('open', 'booked', 'refused', 'not_sent', 'absent', 'withdrawn')),
   payment text,
   note text,
-  claimed_at bigint not null,
-  settled_at bigint,
+  claimed_at integer not null,
+  settled_at integer,
   constraint attempt_within_total check (amount_minor <= total_minor)
-);
+) strict;
 create unique index attempt_open_uniq on attempt (operation) where state = 'open';
 create unique index attempt_booked_uniq on attempt (operation) where state = 'booked';
 create index attempt_by_thing on attempt (company, thing);
@@ -104,13 +104,13 @@ create table freeze (
   counterparty text,
   reason text not null,
   cause text,
-  automatic bigint not null,
+  automatic integer not null,
   placed_by text not null,
-  placed_at bigint not null,
+  placed_at integer not null,
   removed_by text,
-  removed_at bigint,
+  removed_at integer,
   removed_because text
-);
+) strict;
 create index freeze_in_force on freeze (scope) where removed_at is null;
 create table alarm (
   id text not null constraint alarm_pk primary key,
@@ -119,45 +119,57 @@ create table alarm (
   counterparty text,
   operation text,
   detail text not null,
-  raised_at bigint not null,
-  closed_at bigint,
+  raised_at integer not null,
+  closed_at integer,
   closed_by text,
   closed_because text
-);
+) strict;
 create table baseline_company (
   company text not null constraint baseline_company_pk primary key,
-  adopted_at bigint not null,
-  attested_since bigint,
-  vendors bigint not null
-);
+  adopted_at integer not null,
+  attested_since integer,
+  vendors integer not null
+) strict;
 create table baseline_vendor (
   company text not null,
   vendor text not null,
   name text not null,
   tax_number text,
   parent text,
-  first_seen bigint not null,
-  adopted bigint not null,
+  first_seen integer not null,
+  adopted integer not null,
   constraint baseline_vendor_pk primary key (company, vendor)
-);
+) strict;
 create table baseline_account (
   company text not null,
   account text not null,
   vendor text not null,
   number text not null,
-  active bigint not null,
-  since bigint not null,
+  active integer not null,
+  since integer not null,
   status text not null constraint baseline_account_status_known check (status in ('adopted', 'verified', 'unverified', 'changed_in_erp')),
   note text,
   constraint baseline_account_pk primary key (company, account)
-);
+) strict;
 create index baseline_account_by_vendor on baseline_account (company, vendor);
 create table baseline_phone (
   company text not null,
   vendor text not null,
   kind text not null,
   number text not null,
-  since bigint not null,
-  adopted bigint not null,
+  since integer not null,
+  adopted integer not null,
   constraint baseline_phone_pk primary key (company, vendor, kind)
-);
+) strict;
+create table adopted_order (
+  seq integer not null constraint adopted_order_pk primary key,
+  marker text not null constraint adopted_order_marker_uniq unique,
+  company text not null,
+  thing text not null,
+  amount_minor integer not null constraint adopted_order_amount_positive check (amount_minor > 0),
+  total_minor integer not null constraint adopted_order_total_positive check (total_minor > 0),
+  currency text not null,
+  payment text not null,
+  booked_at integer not null
+) strict;
+create index adopted_order_by_thing on adopted_order (company, thing);

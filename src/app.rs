@@ -1,0 +1,321 @@
+//! The composition root: settings become a running daemon. The only user of the connector crates.
+
+mod control;
+mod daemon;
+mod odoo;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::{Context, anyhow, bail};
+use countersign_erp_source::{Clock, CompanyId, ErpSource, PayeeVerifier, SanctionsScreen};
+use countersign_odoo::{Credential, Odoo};
+use countersign_sandbox::Sandbox;
+use countersign_vop::{FileSanctions, FileVop, NoSanctions, NoVop};
+use secrecy::SecretString;
+
+use crate::ap::{self, AccountsPayable, Ports};
+use crate::clock::SystemClock;
+use crate::gateway::policy::Policies;
+use crate::gateway::{Gateway, Parts, Rules};
+use crate::ids::SystemRandomness;
+use crate::keys::Keys;
+use crate::settings::{ErpKind, Login, OdooSettings, ProviderKind, Settings};
+use crate::store::{Role, Store, StoreOptions};
+use crate::worker::{Sync, Workers};
+
+pub use control::Control;
+pub use daemon::Daemon;
+pub use odoo::{Passwords, install};
+
+/// Settings, time, keys and store: what every command needs.
+#[derive(Debug)]
+pub struct Base {
+    /// The settings.
+    pub settings: Settings,
+    /// The keys.
+    pub keys: Arc<Keys>,
+    /// The time: the sandbox's own where the sandbox is the ERP.
+    pub clock: Arc<dyn Clock>,
+    /// The sandbox, where it is the ERP.
+    pub sandbox: Option<Sandbox>,
+    /// The store.
+    pub store: Store,
+}
+
+/// The whole gateway on its connectors.
+#[derive(Debug)]
+pub struct App {
+    /// What every command needs.
+    pub base: Base,
+    /// The gateway.
+    pub gateway: Gateway,
+    /// The accounts-payable pack.
+    pub ap: AccountsPayable,
+    /// The same for plain reads, which meet none of the sandbox's faults.
+    pub reading: AccountsPayable,
+}
+
+impl Base {
+    /// Opens keys, clock and store, and makes what is not there yet.
+    ///
+    /// # Errors
+    /// Names the key and the file that are wrong.
+    pub async fn open(settings: Settings, role: Role) -> anyhow::Result<Self> {
+        let keys = Keys::open(&settings.path(&settings.keys.dir)).context("`keys.dir`")?;
+        let keys = Arc::new(keys);
+        let sandbox = open_sandbox(&settings, &keys).await?;
+        let clock: Arc<dyn Clock> = match &sandbox {
+            Some(sandbox) => Arc::new(sandbox.clone()),
+            None => Arc::new(SystemClock),
+        };
+        let options = StoreOptions {
+            url: settings.store_url(),
+            allow_plaintext: settings.store.allow_plaintext,
+            key: Arc::clone(keys.ledger()),
+            checkpoint_file: settings
+                .receipts
+                .checkpoint_file
+                .as_ref()
+                .map(|path| settings.path(path)),
+            clock: Arc::clone(&clock),
+            role,
+        };
+        let store = Store::open(options).await.context("`store.url`")?;
+        Ok(Self { settings, keys, clock, sandbox, store })
+    }
+
+    /// Lets go of the store, after what is queued is written.
+    pub async fn close(&self) {
+        self.store.close().await;
+        if let Some(sandbox) = &self.sandbox {
+            sandbox.close().await;
+        }
+    }
+
+    fn policies(&self) -> anyhow::Result<Policies> {
+        let folder = self.settings.path(&self.settings.policy.dir);
+        Policies::load(&folder).context("`policy.dir`")
+    }
+}
+
+async fn open_sandbox(settings: &Settings, keys: &Keys) -> anyhow::Result<Option<Sandbox>> {
+    let Some(sandbox) = settings.sandbox() else { return Ok(None) };
+    let options = countersign_sandbox::Options {
+        file: settings.path(&sandbox.file),
+        world: sandbox.world.as_ref().map(|path| settings.path(path)),
+        call_deadline: settings.erp.call_deadline(),
+        base_clock: Arc::new(SystemClock),
+        seal_key: Some(keys.seal().clone()),
+    };
+    Sandbox::open(options).await.map(Some).context("`erp.sandbox`")
+}
+
+/// The ERP, once as operations meet it and once for plain reads.
+struct ErpPair {
+    erp: Arc<dyn ErpSource>,
+    reading: Arc<dyn ErpSource>,
+}
+
+fn erp(base: &Base) -> anyhow::Result<ErpPair> {
+    if let Some(sandbox) = &base.sandbox {
+        return Ok(ErpPair {
+            erp: Arc::new(sandbox.clone()),
+            reading: Arc::new(sandbox.without_faults()),
+        });
+    }
+    let odoo = base.settings.odoo().ok_or_else(|| anyhow!("`erp.kind` names no ERP"))?;
+    let connector: Arc<dyn ErpSource> = Arc::new(Odoo::new(odoo_options(base, odoo)?)?);
+    Ok(ErpPair { erp: Arc::clone(&connector), reading: connector })
+}
+
+fn odoo_options(base: &Base, odoo: &OdooSettings) -> anyhow::Result<countersign_odoo::Options> {
+    let settings = &base.settings;
+    let credential = |key: &'static str, login: &Login| -> anyhow::Result<Credential> {
+        let password = settings.password(key, login).with_context(|| {
+            format!("`{key}`: `countersign odoo install` writes it where it is absent")
+        })?;
+        Ok(Credential { login: login.login.clone(), password: SecretString::from(password) })
+    };
+    Ok(countersign_odoo::Options {
+        url: odoo.url.clone(),
+        database: odoo.database.clone(),
+        allow_plaintext: odoo.allow_plaintext,
+        reader: credential("erp.odoo.reader", &odoo.reader)?,
+        payer: credential("erp.odoo.payer", &odoo.payer)?,
+        bank_admin: credential("erp.odoo.bank_admin", &odoo.bank_admin)?,
+        companies: odoo_companies(odoo)?,
+        time_zone: odoo.time_zone,
+        call_deadline: settings.erp.call_deadline(),
+        clock: Arc::clone(&base.clock),
+    })
+}
+
+fn odoo_companies(odoo: &OdooSettings) -> anyhow::Result<BTreeMap<CompanyId, i32>> {
+    odoo.companies
+        .iter()
+        .map(|(name, id)| Ok((CompanyId::new(name.as_str()).context("`erp.odoo.companies`")?, *id)))
+        .collect()
+}
+
+fn provider_path(settings: &Settings, path: Option<&PathBuf>) -> anyhow::Result<PathBuf> {
+    path.map(|path| settings.path(path))
+        .ok_or_else(|| anyhow!("a provider of kind `file` has no `path`"))
+}
+
+fn sandbox_of(base: &Base) -> anyhow::Result<&Sandbox> {
+    base.sandbox
+        .as_ref()
+        .ok_or_else(|| anyhow!("a provider of kind `sandbox` needs the sandbox ERP"))
+}
+
+fn vop(base: &Base) -> anyhow::Result<Arc<dyn PayeeVerifier>> {
+    let settings = &base.settings;
+    Ok(match settings.vop.kind {
+        ProviderKind::Sandbox => Arc::new(sandbox_of(base)?.clone()),
+        ProviderKind::File => {
+            let path = provider_path(settings, settings.vop.path.as_ref())?;
+            Arc::new(FileVop::open(&path, Arc::clone(&base.clock)).context("`vop.path`")?)
+        }
+        ProviderKind::None => Arc::new(NoVop::new(Arc::clone(&base.clock))),
+    })
+}
+
+fn sanctions(base: &Base) -> anyhow::Result<Arc<dyn SanctionsScreen>> {
+    let settings = &base.settings;
+    Ok(match settings.sanctions.kind {
+        ProviderKind::Sandbox => Arc::new(sandbox_of(base)?.clone()),
+        ProviderKind::File => {
+            let path = provider_path(settings, settings.sanctions.path.as_ref())?;
+            Arc::new(FileSanctions::open(&path).context("`sanctions.path`")?)
+        }
+        ProviderKind::None => Arc::new(NoSanctions),
+    })
+}
+
+impl App {
+    /// Puts everything together.
+    ///
+    /// # Errors
+    /// Names the key and the file that are wrong.
+    pub async fn open(settings: Settings, role: Role) -> anyhow::Result<Self> {
+        let base = Base::open(settings, role).await?;
+        match Self::on(&base) {
+            Ok((gateway, ap, reading)) => Ok(Self { base, gateway, ap, reading }),
+            Err(fault) => {
+                base.close().await;
+                Err(fault)
+            }
+        }
+    }
+
+    fn on(base: &Base) -> anyhow::Result<(Gateway, AccountsPayable, AccountsPayable)> {
+        let ErpPair { erp, reading } = erp(base)?;
+        let settings = &base.settings;
+        let ports = Ports {
+            erp,
+            vop: vop(base)?,
+            sanctions: sanctions(base)?,
+            store: base.store.clone(),
+            clock: Arc::clone(&base.clock),
+            keys: Arc::clone(&base.keys),
+        };
+        let rules = ap::Rules {
+            cooling_off: settings.approvals.cooling_off,
+            time_zone: settings.time_zone(),
+        };
+        let reading = AccountsPayable::new(Ports { erp: reading, ..ports.clone() }, rules);
+        let pack = AccountsPayable::new(ports, rules);
+        let gateway = Gateway::new(Parts {
+            packs: vec![Arc::new(pack.clone())],
+            policies: base.policies()?,
+            store: base.store.clone(),
+            keys: Arc::clone(&base.keys),
+            clock: Arc::clone(&base.clock),
+            randomness: Arc::new(SystemRandomness::default()),
+            rules: Rules {
+                expires_after: settings.approvals.expires_after,
+                cooling_off: settings.approvals.cooling_off,
+                call_deadline: settings.erp.call_deadline(),
+            },
+        })?;
+        Ok((gateway, pack, reading))
+    }
+
+    /// The tasks of a daemon.
+    pub fn workers(&self) -> Workers {
+        Workers {
+            gateway: self.gateway.clone(),
+            ap: self.ap.clone(),
+            reading: self.reading.clone(),
+            alone: self.base.settings.store.url.starts_with("sqlite://"),
+            sync: self.sync(),
+        }
+    }
+
+    /// Brings a moved sandbox clock up to date.
+    pub fn sync(&self) -> Sync {
+        let sandbox = self.base.sandbox.clone();
+        Arc::new(move || {
+            let sandbox = sandbox.clone();
+            Box::pin(async move {
+                if let Some(sandbox) = sandbox
+                    && let Err(fault) = sandbox.sync_clock().await
+                {
+                    tracing::warn!("the sandbox's clock could not be read: {fault}");
+                }
+            })
+        })
+    }
+
+    /// The sandbox's control surface, where there is one.
+    pub fn control(&self) -> Option<Control> {
+        self.base.sandbox.clone().map(Control::new)
+    }
+
+    /// Finishes what was begun and lets go of the store.
+    pub async fn close(&self) {
+        self.gateway.finish().await;
+        self.base.close().await;
+    }
+}
+
+/// Whether anything is said about the settings that people should see at start and in `check`.
+pub fn remarks(settings: &Settings) -> Vec<String> {
+    let mut remarks = Vec::new();
+    if settings.store.allow_plaintext {
+        remarks.push(
+            "`store.allow_plaintext` is set: PostgreSQL may be reached without TLS".to_owned(),
+        );
+    }
+    if settings.odoo().is_some_and(|odoo| odoo.allow_plaintext) {
+        remarks
+            .push("`erp.odoo.allow_plaintext` is set: Odoo may be reached without TLS".to_owned());
+    }
+    for (name, provider) in [("vop", &settings.vop), ("sanctions", &settings.sanctions)] {
+        match provider.kind {
+            ProviderKind::Sandbox | ProviderKind::File => {
+                remarks.push(format!("`{name}.kind` is a test provider"));
+            }
+            ProviderKind::None => {
+                remarks.push(format!("`{name}.kind` is `none`: nothing is checked"));
+            }
+        }
+    }
+    if settings.erp.kind == ErpKind::Sandbox {
+        remarks.push("the ERP is the sandbox: nothing real is paid".to_owned());
+    }
+    remarks
+}
+
+/// Refuses what a command cannot do with this ERP.
+///
+/// # Errors
+/// The ERP is another one.
+pub fn needs_odoo(settings: &Settings) -> anyhow::Result<&OdooSettings> {
+    match settings.odoo() {
+        Some(odoo) => Ok(odoo),
+        None => bail!("`erp.kind` is not `odoo`"),
+    }
+}

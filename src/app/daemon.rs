@@ -1,0 +1,135 @@
+//! A running daemon: HTTP, workers, and a stop that loses nothing.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use anyhow::Context;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::{App, remarks};
+use crate::gateway::refusals::Refusals;
+use crate::http::{self, HttpState, Limits};
+use crate::receipts::{Receipt, ReceiptKind};
+use crate::settings::Settings;
+use crate::store::Role;
+
+/// A daemon that serves.
+#[derive(Debug)]
+pub struct Daemon {
+    app: App,
+    address: SocketAddr,
+    /// Ends requests.
+    serving: CancellationToken,
+    /// Ends the workers, after the requests.
+    working: CancellationToken,
+    tasks: TaskTracker,
+    refusals: Refusals,
+}
+
+impl Daemon {
+    /// Opens everything, binds, and serves.
+    ///
+    /// # Errors
+    /// Names the key and the file that are wrong.
+    pub async fn start(settings: Settings) -> anyhow::Result<Self> {
+        for remark in remarks(&settings) {
+            tracing::warn!("{remark}");
+        }
+        let app = App::open(settings, Role::Daemon).await?;
+        match Self::serve(&app).await {
+            Ok((address, serving, working, tasks, refusals)) => {
+                Ok(Self { app, address, serving, working, tasks, refusals })
+            }
+            Err(fault) => {
+                app.close().await;
+                Err(fault)
+            }
+        }
+    }
+
+    async fn serve(
+        app: &App,
+    ) -> anyhow::Result<(SocketAddr, CancellationToken, CancellationToken, TaskTracker, Refusals)>
+    {
+        let settings = &app.base.settings;
+        let listen = settings.server.listen;
+        let listener = TcpListener::bind(listen)
+            .await
+            .with_context(|| format!("`server.listen` {listen} cannot be bound"))?;
+        let address = listener.local_addr().context("`server.listen`")?;
+        note_start(app).await?;
+        let workers = app.workers();
+        let refusals = Refusals::default();
+        let state = HttpState {
+            gateway: app.gateway.clone(),
+            ap: app.reading.clone(),
+            hosts: http::hosts(address, &settings.server.public_url)?,
+            readiness: Arc::new(workers.clone()),
+            public_url: settings.server.public_url.clone(),
+            limits: Limits {
+                proposals_per_minute: settings.limits.proposals_per_minute,
+                reads_per_minute: settings.limits.reads_per_minute,
+            },
+            sandbox: app
+                .control()
+                .map(|control| Arc::new(control) as Arc<dyn http::SandboxControl>),
+            sync: app.sync(),
+            refusals: refusals.clone(),
+        };
+        let (serving, working) = (CancellationToken::new(), CancellationToken::new());
+        let tasks = TaskTracker::new();
+        workers.start(&tasks, &working);
+        let router = http::router(state);
+        let token = serving.clone();
+        tasks.spawn(async move {
+            if let Err(fault) = http::serve(listener, router, token).await {
+                tracing::error!("serving ended: {fault}");
+            }
+        });
+        Ok((address, serving, working, tasks, refusals))
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The gateway and its parts.
+    pub fn app(&self) -> &App {
+        &self.app
+    }
+
+    /// Stops: no new requests, what was begun is carried through, what was counted is written.
+    pub async fn stop(self) {
+        self.serving.cancel();
+        self.app.gateway.finish().await;
+        self.working.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+        self.refusals.flush_all(&self.app.gateway).await;
+        self.app.close().await;
+    }
+}
+
+async fn note_start(app: &App) -> anyhow::Result<()> {
+    let receipt = Receipt {
+        kind: ReceiptKind::DaemonStarted,
+        at: app.gateway.now(),
+        company: None,
+        operation: None,
+        data: serde_json::json!({
+            "daemon": app.gateway.daemon(),
+            "policy": app.gateway.policies().digest(),
+            "remarks": remarks(&app.base.settings),
+            "version": env!("CARGO_PKG_VERSION"),
+        }),
+    };
+    app.base
+        .store
+        .write(move |unit| Box::pin(async move { unit.receipt(receipt).map(drop) }))
+        .await
+        .context("`store.url`")?;
+    Ok(())
+}

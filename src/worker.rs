@@ -1,0 +1,170 @@
+//! Tasks that take no input and are safe to repeat: settle, expire, prove the ERP's side, adopt,
+//! count refusals. Each runs at its own pace until the daemon stops.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use countersign_erp_source::Attestation;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::ap::{AccountsPayable, adoption};
+use crate::gateway::Gateway;
+use crate::gateway::freeze::Automatic;
+use crate::gateway::pack::Pack as _;
+use crate::store::freezes::FreezeScope;
+
+/// How often unknown and waiting operations are looked at.
+const SETTLE_EVERY: Duration = Duration::from_millis(250);
+/// How often the ERP's side is proved while all is right.
+const PROVE_EVERY: Duration = Duration::from_hours(1);
+/// How often while something is wrong.
+const PROVE_AGAIN: Duration = Duration::from_secs(5);
+/// The most that the ERP's clock may differ from ours (DESIGN 3).
+const OFFSET_MAX: Duration = Duration::from_secs(30);
+
+/// Something that must be brought up to date before each round: the sandbox's clock.
+pub type Sync =
+    Arc<dyn Fn() -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> + Send + std::marker::Sync>;
+
+/// What the tasks work on.
+#[derive(Clone)]
+pub struct Workers {
+    pub gateway: Gateway,
+    pub ap: AccountsPayable,
+    /// The instance that answers reads, which must know the same about the ERP.
+    pub reading: AccountsPayable,
+    /// The only daemon of its store.
+    pub alone: bool,
+    pub sync: Sync,
+}
+
+impl std::fmt::Debug for Workers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Workers").field("gateway", &self.gateway).finish_non_exhaustive()
+    }
+}
+
+impl Workers {
+    /// Starts all tasks.
+    pub fn start(&self, tasks: &TaskTracker, stop: &CancellationToken) {
+        let settling = self.clone();
+        let token = stop.clone();
+        tasks.spawn(async move { settling.settle(&token).await });
+        let proving = self.clone();
+        let token = stop.clone();
+        tasks.spawn(async move { proving.prove_and_adopt(&token).await });
+    }
+
+    async fn settle(&self, stop: &CancellationToken) {
+        while pause(SETTLE_EVERY, stop).await {
+            (self.sync)().await;
+            if let Err(fault) = self.gateway.settle_round(self.alone).await {
+                let fault = anyhow::Error::new(fault);
+                tracing::error!("a round of settling failed: {fault:#}");
+            }
+        }
+    }
+
+    async fn prove_and_adopt(&self, stop: &CancellationToken) {
+        loop {
+            (self.sync)().await;
+            let ready = self.prove().await & self.adopt().await;
+            if !pause(if ready { PROVE_EVERY } else { PROVE_AGAIN }, stop).await {
+                return;
+            }
+        }
+    }
+
+    /// Proves the ERP's side and says whether it is right. What is wrong stops paying at once.
+    pub async fn prove(&self) -> bool {
+        let problems = match self.ap.ports().erp.attest(self.gateway.store().id()).await {
+            Ok(attestation) => self.judge(&attestation).await,
+            Err(fault) => vec![format!("the ERP's side could not be proved: {fault}")],
+        };
+        for problem in &problems {
+            tracing::warn!("not paying: {problem}");
+        }
+        let ready = problems.is_empty();
+        self.reading.set_not_ready(problems.clone());
+        self.ap.set_not_ready(problems);
+        ready
+    }
+
+    async fn judge(&self, attestation: &Attestation) -> Vec<String> {
+        let mut problems = attestation.problems();
+        let now = self.gateway.now();
+        let offset = now.since(attestation.erp_time).max(attestation.erp_time.since(now));
+        if offset > OFFSET_MAX {
+            let seconds = offset.as_secs();
+            problems.push(format!("the ERP's clock differs by {seconds} s; set both clocks"));
+        }
+        match self.gateway.newest_order().await {
+            Ok(newest) if attestation.newest_seq > newest => {
+                self.store_is_behind(attestation.newest_seq, newest).await;
+                let text = "the store is older than the ERP's orders (a restored copy?); the \
+                            operator removes the freeze when it is understood";
+                problems.push(text.to_owned());
+            }
+            Ok(_) => {}
+            Err(fault) => problems.push(format!("the store could not be read: {fault}")),
+        }
+        problems
+    }
+
+    async fn store_is_behind(&self, in_erp: u64, in_store: u64) {
+        let detail = format!(
+            "the ERP has this store's order {in_erp}, the store itself only {in_store}: it is an \
+             older copy; `countersign freeze remove` takes the missing orders over"
+        );
+        let alarm = Automatic { scope: FreezeScope::All, cause: "store_behind", detail };
+        if let Err(fault) = self.gateway.freeze_automatically(alarm).await {
+            let fault = anyhow::Error::new(fault);
+            tracing::error!("could not freeze: {fault:#}");
+        }
+    }
+
+    /// Makes the baseline of companies that have none yet.
+    async fn adopt(&self) -> bool {
+        let ports = self.ap.ports();
+        let mut all = true;
+        for company in ports.erp.companies() {
+            match adoption::adopt(ports, &company, None, "serve").await {
+                Ok(adoption::Adopted::Now { vendors, accounts }) => {
+                    tracing::info!(company = %company, "adopted {vendors} vendors with {accounts} accounts of {company}");
+                }
+                Ok(adoption::Adopted::Before) => {}
+                Err(fault) => {
+                    all = false;
+                    let fault = anyhow::Error::new(fault);
+                    tracing::error!(company = %company, "could not adopt the vendors of {company}: {fault:#}");
+                }
+            }
+        }
+        all
+    }
+
+    /// What keeps the daemon from being ready.
+    pub async fn problems(&self) -> Vec<String> {
+        let mut problems = self.ap.not_ready();
+        for company in self.ap.ports().erp.companies() {
+            match adoption::is_adopted(self.ap.ports(), &company).await {
+                Ok(true) => {}
+                Ok(false) => {
+                    problems.push(format!("the vendors of `{company}` are not adopted yet"));
+                }
+                Err(_) => problems.push("the store does not answer".to_owned()),
+            }
+        }
+        problems
+    }
+}
+
+/// Waits; `false` if the daemon stops.
+async fn pause(wait: Duration, stop: &CancellationToken) -> bool {
+    tokio::select! {
+        () = stop.cancelled() => false,
+        () = tokio::time::sleep(wait) => true,
+    }
+}
