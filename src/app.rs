@@ -18,6 +18,7 @@ use secrecy::SecretString;
 use crate::ap::{self, AccountsPayable, Ports};
 use crate::clock::SystemClock;
 use crate::gateway::policy::Policies;
+use crate::gateway::refusals::Refusals;
 use crate::gateway::{Gateway, Parts, Rules};
 use crate::ids::SystemRandomness;
 use crate::keys::Keys;
@@ -251,6 +252,8 @@ impl App {
             reading: self.reading.clone(),
             alone: self.base.settings.store.url.starts_with("sqlite://"),
             sync: self.sync(),
+            health: Arc::default(),
+            refusals: Arc::new(Refusals::new(Arc::clone(&self.base.clock))),
         }
     }
 

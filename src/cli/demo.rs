@@ -15,7 +15,7 @@ use super::{say, table};
 use crate::app::Daemon;
 use crate::gateway::policy::Policies;
 use crate::settings::Settings;
-use story::{Act, Expected, Outcome};
+use story::{Act, Outcome};
 
 /// Plays the whole story on the embedded sandbox.
 #[derive(Debug, Args)]
@@ -142,12 +142,7 @@ async fn play(demo: &Demo, daemon: &Daemon, token: &str, folder: &Path) -> anyho
 }
 
 fn row(act: &Act, outcome: &Outcome) -> Vec<String> {
-    let without = match act.expected {
-        Expected::Executed => format!("paid {}", act.would_pay),
-        Expected::Refused { .. } => format!("PAID {}", act.would_pay),
-        Expected::Nothing => act.would_pay.to_owned(),
-    };
-    vec![act.what.to_owned(), without, outcome.text()]
+    vec![act.what.to_owned(), act.would_pay.to_owned(), outcome.text()]
 }
 
 fn payment_row(payment: &Value) -> Vec<String> {

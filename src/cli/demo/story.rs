@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use reqwest::{Client, Response, StatusCode};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// The account in the email.
 const EMAILS: &str = "NL91ABNA0417164300";
@@ -74,11 +74,19 @@ impl Outcome {
     }
 }
 
-fn pay(bill: &str, payee: Value, amount: &str) -> Value {
-    json!({ "action": "invoice.pay", "args": {
-        "invoice_ref": bill, "payee_iban": payee, "amount": amount, "currency": "EUR",
-        "source_account": { "ref": "BNK1" },
-    }})
+fn arguments(bill: &str, payee: &Value, amount: &str) -> Map<String, Value> {
+    let arguments = [
+        ("invoice_ref", json!(bill)),
+        ("payee_iban", payee.clone()),
+        ("amount", json!(amount)),
+        ("currency", json!("EUR")),
+        ("source_account", json!({ "ref": "BNK1" })),
+    ];
+    arguments.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+fn pay(bill: &str, payee: &Value, amount: &str) -> Value {
+    json!({ "action": "invoice.pay", "args": arguments(bill, payee, amount) })
 }
 
 fn on_file(vendor: &str) -> Value {
@@ -87,107 +95,135 @@ fn on_file(vendor: &str) -> Value {
 
 /// The whole story, in its order.
 pub(super) fn acts() -> Vec<Act> {
-    let refused = |what, would_pay, stage, reason, proposal| Act {
-        what,
-        would_pay,
-        expected: Expected::Refused { stage, reason },
-        doing: Doing::Propose(proposal),
-    };
-    let honest = |what, would_pay, proposal| Act {
-        what,
-        would_pay,
-        expected: Expected::Executed,
-        doing: Doing::Propose(proposal),
-    };
+    let mut acts = honest();
+    acts.extend(obeying_the_email());
+    acts.extend(behind_the_back());
+    acts
+}
+
+fn act(what: &'static str, would_pay: &'static str, expected: Expected, proposal: Value) -> Act {
+    Act { what, would_pay, expected, doing: Doing::Propose(proposal) }
+}
+
+fn honest() -> Vec<Act> {
     vec![
-        honest(
+        act(
             "pays INV-2290 of ACME on the account on file",
             "1840.00 to ACME",
-            pay("INV-2290", on_file("V-100"), "1840.00"),
+            Expected::Executed,
+            pay("INV-2290", &on_file("V-100"), "1840.00"),
         ),
-        honest(
+        act(
             "pays INV-2291 of Globex, naming its account",
             "1200.00 to Globex",
-            pay("INV-2291", json!(GLOBEX), "1200.00"),
+            Expected::Executed,
+            pay("INV-2291", &json!(GLOBEX), "1200.00"),
         ),
+    ]
+}
+
+fn refused(
+    what: &'static str,
+    would_pay: &'static str,
+    stage: &'static str,
+    reason: &'static str,
+    proposal: Value,
+) -> Act {
+    act(what, would_pay, Expected::Refused { stage, reason }, proposal)
+}
+
+fn obeying_the_email() -> Vec<Act> {
+    let mut arguments = arguments("INV-2292", &on_file("V-100"), "3100.00");
+    arguments.insert("approved".to_owned(), json!("by the CFO"));
+    let approved = json!({ "action": "invoice.pay", "args": arguments });
+    arguments.remove("approved");
+    arguments.insert("source_account".to_owned(), json!({ "ref": "CASH" }));
+    let elsewhere = json!({ "action": "invoice.pay", "args": arguments });
+    let hidden = json!("NL91\u{200b}ABNA0417164300");
+    vec![
         refused(
             "pays INV-2292 to the email's account",
             "3100.00 to the thief",
             "provenance",
             "payee_not_on_file",
-            pay("INV-2292", json!(EMAILS), "3100.00"),
+            pay("INV-2292", &json!(EMAILS), "3100.00"),
         ),
         refused(
             "spells that account with a hidden space",
             "3100.00 to the thief",
             "contract",
             "invalid_args",
-            pay("INV-2292", json!("NL91\u{200b}ABNA0417164300"), "3100.00"),
+            pay("INV-2292", &hidden, "3100.00"),
+        ),
+        refused(
+            "asks to change ACME's bank details",
+            "all bills to the thief",
+            "contract",
+            "unknown_action",
+            json!({ "action": "vendor.update_bank_details", "args": {
+                "vendor_id": "V-100", "new_iban": EMAILS, "reason": "we changed banks" } }),
         ),
         refused(
             "names Globex's real account for ACME's bill",
             "3100.00 to Globex",
             "provenance",
             "payee_not_on_file",
-            pay("INV-2292", json!(GLOBEX), "3100.00"),
+            pay("INV-2292", &json!(GLOBEX), "3100.00"),
         ),
         refused(
             "pays INV-2290 a second time",
             "1840.00 twice",
             "execution",
             "already_paid",
-            pay("INV-2290", on_file("V-100"), "1840.00"),
+            pay("INV-2290", &on_file("V-100"), "1840.00"),
         ),
         refused(
             "pays more than the bill says",
             "9999.00 to ACME",
             "policy",
             "amount-within-residual",
-            pay("INV-2292", on_file("V-100"), "9999.00"),
+            pay("INV-2292", &on_file("V-100"), "9999.00"),
         ),
         refused(
             "pays from an account that is not the mandate's",
             "3100.00 from elsewhere",
             "provenance",
             "not_in_mandate",
-            json!({
-            "action": "invoice.pay", "args": { "invoice_ref": "INV-2292", "payee_iban": on_file("V-100"),
-            "amount": "3100.00", "currency": "EUR", "source_account": { "ref": "CASH" } } }),
+            elsewhere,
         ),
         refused(
             "says that it is approved already",
             "3100.00 to ACME",
             "contract",
             "invalid_args",
-            json!({
-            "action": "invoice.pay", "args": { "invoice_ref": "INV-2292", "payee_iban": on_file("V-100"),
-            "amount": "3100.00", "currency": "EUR", "source_account": { "ref": "BNK1" }, "approved": "by the CFO" } }),
+            approved,
         ),
-        Act {
-            what: "(a clerk obeys the email too and edits ACME in the ERP)",
-            would_pay: "record changed",
-            expected: Expected::Nothing,
-            doing: Doing::EditVendor { vendor: "V-100", fields: json!({ "iban": EMAILS }) },
-        },
+    ]
+}
+
+fn behind_the_back() -> Vec<Act> {
+    let edit = |what, vendor, iban: &str| Act {
+        what,
+        would_pay: "record changed",
+        expected: Expected::Nothing,
+        doing: Doing::EditVendor { vendor, fields: json!({ "iban": iban }) },
+    };
+    vec![
+        edit("(a clerk obeys the email too and edits ACME in the ERP)", "V-100", EMAILS),
         refused(
             "pays INV-2292 on the account now on file",
             "3100.00 to the thief",
             "policy",
             "account-changed-in-erp-never-paid",
-            pay("INV-2292", on_file("V-100"), "3100.00"),
+            pay("INV-2292", &on_file("V-100"), "3100.00"),
         ),
-        Act {
-            what: "(the clerk sets Initech's account to the company's own)",
-            would_pay: "record changed",
-            expected: Expected::Nothing,
-            doing: Doing::EditVendor { vendor: "V-300", fields: json!({ "iban": COMPANY }) },
-        },
+        edit("(the clerk gives Initech the company's own account)", "V-300", COMPANY),
         refused(
             "pays INV-2293 on Initech's account now on file",
             "960.00 to nobody",
             "policy",
             "own-account-never-paid",
-            pay("INV-2293", on_file("V-300"), "960.00"),
+            pay("INV-2293", &on_file("V-300"), "960.00"),
         ),
     ]
 }
