@@ -4,16 +4,18 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anyhow::Context;
+use async_trait::async_trait;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::{App, remarks};
+use super::{App, Control, remarks};
 use crate::gateway::refusals::Refusals;
-use crate::http::{self, HttpState, Limits};
+use crate::http::{self, HttpState, Limits, Readiness, SandboxControl};
 use crate::receipts::{Receipt, ReceiptKind};
 use crate::settings::Settings;
 use crate::store::Role;
+use crate::worker::Workers;
 
 /// A daemon that serves.
 #[derive(Debug)]
@@ -72,9 +74,7 @@ impl Daemon {
                 proposals_per_minute: settings.limits.proposals_per_minute,
                 reads_per_minute: settings.limits.reads_per_minute,
             },
-            sandbox: app
-                .control()
-                .map(|control| Arc::new(control) as Arc<dyn http::SandboxControl>),
+            sandbox: app.control().map(shared),
             sync: app.sync(),
             refusals: refusals.clone(),
         };
@@ -84,9 +84,7 @@ impl Daemon {
         let router = http::router(state);
         let token = serving.clone();
         tasks.spawn(async move {
-            if let Err(fault) = http::serve(listener, router, token).await {
-                tracing::error!("serving ended: {fault}");
-            }
+            http::serve(listener, router, token).await;
         });
         Ok((address, serving, working, tasks, refusals))
     }
@@ -110,6 +108,17 @@ impl Daemon {
         self.tasks.wait().await;
         self.refusals.flush_all(&self.app.gateway).await;
         self.app.close().await;
+    }
+}
+
+fn shared(control: Control) -> Arc<dyn SandboxControl> {
+    Arc::new(control)
+}
+
+#[async_trait]
+impl Readiness for Workers {
+    async fn problems(&self) -> Vec<String> {
+        Workers::problems(self).await
     }
 }
 
