@@ -1,6 +1,8 @@
 //! Everything from outside, in one binary.
 
 #[cfg(test)]
+mod http;
+#[cfg(test)]
 mod receipts;
 #[cfg(test)]
 mod store;
