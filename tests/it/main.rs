@@ -6,3 +6,5 @@ mod receipts;
 mod store;
 #[cfg(test)]
 mod support;
+#[cfg(test)]
+mod tidy;
