@@ -1,6 +1,7 @@
 //! The composition root: settings become a running daemon. The only user of the connector crates.
 
 mod control;
+mod daemon;
 mod odoo;
 
 use std::collections::BTreeMap;
@@ -17,6 +18,7 @@ use secrecy::SecretString;
 use crate::ap::{self, AccountsPayable, Ports};
 use crate::clock::SystemClock;
 use crate::gateway::policy::Policies;
+use crate::gateway::refusals::Refusals;
 use crate::gateway::{Gateway, Parts, Rules};
 use crate::ids::SystemRandomness;
 use crate::keys::Keys;
@@ -25,6 +27,7 @@ use crate::store::{Role, Store, StoreOptions};
 use crate::worker::{Sync, Workers};
 
 pub use control::Control;
+pub use daemon::Daemon;
 pub use odoo::{Passwords, install};
 
 /// Settings, time, keys and store: what every command needs.
@@ -249,6 +252,8 @@ impl App {
             reading: self.reading.clone(),
             alone: self.base.settings.store.url.starts_with("sqlite://"),
             sync: self.sync(),
+            health: Arc::default(),
+            refusals: Arc::new(Refusals::new(Arc::clone(&self.base.clock))),
         }
     }
 

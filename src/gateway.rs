@@ -10,6 +10,7 @@ mod pipeline;
 pub mod policy;
 mod proposals;
 mod receipt;
+pub mod refusals;
 mod settling;
 mod standing;
 
@@ -19,6 +20,7 @@ use std::time::Duration;
 
 use countersign_erp_source::{Clock, Timestamp};
 use tokio::sync::Notify;
+use tokio::task::JoinHandle;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
@@ -119,6 +121,14 @@ impl Gateway {
         })))
     }
 
+    /// Begins work that goes on to its end, whoever stops waiting for it.
+    pub fn spawn<T>(&self, work: impl Future<Output = T> + Send + 'static) -> JoinHandle<T>
+    where
+        T: Send + 'static,
+    {
+        self.0.tasks.spawn(work)
+    }
+
     /// Waits until all work that was begun has ended.
     pub async fn finish(&self) {
         self.0.tasks.close();
@@ -172,7 +182,8 @@ impl Gateway {
         self.0.packs.iter().find(|pack| pack.actions().contains(&action))
     }
 
-    fn ordered_id(&self) -> Result<Uuid, NoRandomness> {
+    /// A number that no other thing has; it orders by time.
+    pub(crate) fn ordered_id(&self) -> Result<Uuid, NoRandomness> {
         ids::ordered(self.0.randomness.as_ref(), self.now())
     }
 

@@ -10,6 +10,7 @@ pub mod cli;
 pub mod clock;
 pub mod domain;
 pub mod gateway;
+pub mod http;
 pub mod ids;
 pub mod keys;
 pub mod receipts;

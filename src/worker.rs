@@ -2,7 +2,8 @@
 //! count refusals. Each runs at its own pace until the daemon stops.
 
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use countersign_erp_source::Attestation;
@@ -13,6 +14,7 @@ use crate::ap::{AccountsPayable, adoption};
 use crate::gateway::Gateway;
 use crate::gateway::freeze::Automatic;
 use crate::gateway::pack::Pack as _;
+use crate::gateway::refusals::Refusals;
 use crate::store::freezes::FreezeScope;
 
 /// How often unknown and waiting operations are looked at.
@@ -38,6 +40,34 @@ pub struct Workers {
     /// The only daemon of its store.
     pub alone: bool,
     pub sync: Sync,
+    /// What keeps the daemon from being ready, as of the newest rounds.
+    pub health: Arc<Health>,
+    pub refusals: Arc<Refusals>,
+}
+
+/// What the newest rounds of the tasks found wrong.
+#[derive(Debug, Default)]
+pub struct Health {
+    store: AtomicBool,
+    adoption: RwLock<Vec<String>>,
+}
+
+impl Health {
+    fn set_store_fails(&self, fails: bool) {
+        self.store.store(fails, Ordering::Relaxed);
+    }
+
+    fn set_adoption(&self, problems: Vec<String>) {
+        *self.adoption.write().unwrap_or_else(PoisonError::into_inner) = problems;
+    }
+
+    fn problems(&self) -> Vec<String> {
+        let mut problems = self.adoption.read().unwrap_or_else(PoisonError::into_inner).clone();
+        if self.store.load(Ordering::Relaxed) {
+            problems.push("the store does not answer".to_owned());
+        }
+        problems
+    }
 }
 
 impl std::fmt::Debug for Workers {
@@ -60,7 +90,10 @@ impl Workers {
     async fn settle(&self, stop: &CancellationToken) {
         while pause(SETTLE_EVERY, stop).await {
             (self.sync)().await;
-            if let Err(fault) = self.gateway.settle_round(self.alone).await {
+            let round = self.gateway.settle_round(self.alone).await;
+            let counted = self.refusals.flush(&self.gateway).await;
+            self.health.set_store_fails(round.is_err() || counted.is_err());
+            for fault in [round.err(), counted.err()].into_iter().flatten() {
                 let fault = anyhow::Error::new(fault);
                 tracing::error!("a round of settling failed: {fault:#}");
             }
@@ -70,7 +103,7 @@ impl Workers {
     async fn prove_and_adopt(&self, stop: &CancellationToken) {
         loop {
             (self.sync)().await;
-            let ready = self.prove().await & self.adopt().await;
+            let ready = self.adopt().await & self.prove().await;
             if !pause(if ready { PROVE_EVERY } else { PROVE_AGAIN }, stop).await {
                 return;
             }
@@ -126,9 +159,9 @@ impl Workers {
     }
 
     /// Makes the baseline of companies that have none yet.
-    async fn adopt(&self) -> bool {
-        let ports = self.ap.ports();
-        let mut all = true;
+    pub async fn adopt(&self) -> bool {
+        let ports = self.reading.ports();
+        let mut problems = Vec::new();
         for company in ports.erp.companies() {
             match adoption::adopt(ports, &company, None, "serve").await {
                 Ok(adoption::Adopted::Now { vendors, accounts }) => {
@@ -136,27 +169,21 @@ impl Workers {
                 }
                 Ok(adoption::Adopted::Before) => {}
                 Err(fault) => {
-                    all = false;
                     let fault = anyhow::Error::new(fault);
                     tracing::error!(company = %company, "could not adopt the vendors of {company}: {fault:#}");
+                    problems.push(format!("the vendors of `{company}` are not adopted yet"));
                 }
             }
         }
+        let all = problems.is_empty();
+        self.health.set_adoption(problems);
         all
     }
 
     /// What keeps the daemon from being ready.
-    pub async fn problems(&self) -> Vec<String> {
+    pub fn problems(&self) -> Vec<String> {
         let mut problems = self.ap.not_ready();
-        for company in self.ap.ports().erp.companies() {
-            match adoption::is_adopted(self.ap.ports(), &company).await {
-                Ok(true) => {}
-                Ok(false) => {
-                    problems.push(format!("the vendors of `{company}` are not adopted yet"));
-                }
-                Err(_) => problems.push("the store does not answer".to_owned()),
-            }
-        }
+        problems.extend(self.health.problems());
         problems
     }
 }

@@ -161,7 +161,7 @@ mod tests {
 
     use super::*;
 
-    const DAY: Duration = Duration::from_secs(86_400);
+    const DAY: Duration = Duration::from_hours(24);
 
     fn now() -> Timestamp {
         Timestamp::parse("2026-11-29T10:00:00Z").unwrap()

@@ -1,6 +1,7 @@
 //! `check`: what is configured, what works, what is missing and what to do.
 
 use super::{say, table};
+use crate::ap::adoption;
 use crate::app::{self, App};
 use crate::settings::Settings;
 use crate::store::Role;
@@ -28,7 +29,15 @@ async fn report(app: &App) -> anyhow::Result<()> {
     ];
     let workers = app.workers();
     workers.prove().await;
-    let problems = workers.problems().await;
+    let mut problems = workers.problems();
+    for company in app.reading.ports().erp.companies() {
+        if !adoption::is_adopted(app.reading.ports(), &company).await? {
+            problems.push(format!(
+                "the vendors of `{company}` are not adopted yet: `countersign vendors adopt`, or \
+                 the first `serve`"
+            ));
+        }
+    }
     if problems.is_empty() {
         rows.push(vec![
             "ERP".to_owned(),

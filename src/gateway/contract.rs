@@ -111,6 +111,16 @@ fn canonical(parts: &[(&str, &str)]) -> Option<String> {
     serde_json_canonicalizer::to_string(&values).ok()
 }
 
+/// Reads a JSON text in which no object has a key twice.
+///
+/// # Errors
+/// [`Unreadable`].
+pub fn strict_json(body: &[u8]) -> Result<serde_json::Value, Unreadable> {
+    serde_json::from_slice::<Strict>(body)
+        .map(|value| value.0)
+        .map_err(|fault| Unreadable(format!("the body is not JSON that can be read: {fault}")))
+}
+
 /// Any JSON value in which no object has a key twice.
 struct Strict(serde_json::Value);
 

@@ -1,6 +1,14 @@
 //! Everything from outside, in one binary.
 
 #[cfg(test)]
+mod commands;
+#[cfg(test)]
+mod daemon;
+#[cfg(test)]
+mod exactly_once;
+#[cfg(test)]
+mod payments;
+#[cfg(test)]
 mod receipts;
 #[cfg(test)]
 mod store;

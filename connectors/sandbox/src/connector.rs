@@ -49,13 +49,11 @@ fn malformed(error: &impl std::fmt::Display) -> Unusable {
 impl Sandbox {
     /// The fault that this call must meet; its count is already lower in the file.
     async fn fault_at(&self, point: FaultPoint) -> Result<Option<Fault>, TableError> {
-        if !self.meets_faults {
-            return Ok(None);
-        }
-        let (mut tx, _) = self.inner.read().await?;
-        let waits = faults::waits(&mut tx, point).await?;
-        drop(tx);
-        if !waits {
+        let mut conn = self.inner.conn().await?;
+        let (waits, offset_ms) = faults::waits(&mut conn, point).await?;
+        drop(conn);
+        self.inner.take_offset(offset_ms);
+        if !waits || !self.meets_faults {
             return Ok(None);
         }
         let mut writing = self.inner.write().await?;
@@ -99,14 +97,21 @@ impl Sandbox {
     async fn read_bill(
         &self,
         company: &CompanyId,
-        bill: &BillId,
+        wanted: &BillId,
     ) -> Result<Option<BillReading>, Unusable> {
-        let (mut tx, now) = self.inner.read().await?;
-        let Some(row) = tables::bill(&mut tx, company.as_str(), bill.as_str()).await? else {
+        let mut conn = self.inner.conn().await?;
+        let read_at = self.inner.now();
+        let Some(sheet) = tables::sheet(&mut conn, company.as_str(), wanted.as_str()).await? else {
             return Ok(None);
         };
-        let readings = readings(&mut tx, company, vec![row], now).await?;
-        Ok(readings.into_iter().next())
+        let own_accounts = sheet.company.journals.into_iter().map(|(_, iban)| iban).collect();
+        Ok(Some(BillReading {
+            bill: bill(company, sheet.bill)?,
+            vendor: Some(vendor(company, sheet.vendor)),
+            company_currency: sheet.company.currency,
+            own_accounts,
+            read_at,
+        }))
     }
 
     async fn read_bills(

@@ -18,7 +18,7 @@ use crate::tables::{self, CompanyRow, TableError};
 const ADVANCE_MAX: Duration = Duration::from_hours(100 * 365 * 24);
 
 /// The longest that a slow call may take.
-const SLOW_MAX: Duration = Duration::from_hours(1);
+const SLOW_MAX: Duration = Duration::from_mins(5);
 
 /// Why a call of the control surface did nothing.
 #[derive(Debug, thiserror::Error)]
@@ -126,7 +126,7 @@ impl Sandbox {
         .await?;
         rows.into_iter()
             .map(|(company, bill, vendor, number, minor, currency, source, memo)| {
-                let of = Currency::from_code(&currency).in_field("currency")?;
+                let of = tables::fits("payment", &bill, Currency::from_code(&currency))?;
                 Ok(PaymentRecord {
                     company,
                     invoice_ref: bill,

@@ -170,18 +170,20 @@ pub(crate) async fn add(
     Ok(())
 }
 
-/// Whether a fault waits there: a cheap look before the file is locked for writing.
+/// Whether a fault waits there, and the clock's offset: a cheap look before the file is locked for
+/// writing.
 pub(crate) async fn waits(
     conn: &mut SqliteConnection,
     point: FaultPoint,
-) -> Result<bool, TableError> {
-    let waiting: i64 = sqlx::query_scalar(
-        "select exists (select 1 from fault where hits = $1 and times_left > 0)",
+) -> Result<(bool, i64), TableError> {
+    let (waiting, offset_ms): (i64, i64) = sqlx::query_as(
+        "select exists (select 1 from fault where hits = $1 and times_left > 0), clock_offset_ms
+         from erp",
     )
     .bind(point.as_str())
     .fetch_one(conn)
     .await?;
-    Ok(waiting == 1)
+    Ok((waiting == 1, offset_ms))
 }
 
 /// Spends the oldest fault that waits there.

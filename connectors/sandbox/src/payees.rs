@@ -18,12 +18,13 @@ fn no_answer(error: &ReadError) -> NoAnswer {
 
 impl Sandbox {
     async fn ask_vop(&self, name: &str, iban: &Iban) -> Result<VopReport, TableError> {
-        let (mut tx, at) = self.inner.read().await?;
+        let mut conn = self.inner.conn().await?;
+        let at = self.inner.now();
         let row: Option<(String, Option<String>)> =
             sqlx::query_as("select result, actual_name from vop where name = $1 and iban = $2")
                 .bind(name)
                 .bind(iban.electronic())
-                .fetch_optional(&mut *tx)
+                .fetch_optional(&mut *conn)
                 .await?;
         // A pair that nobody listed is somebody else's account.
         let (word, actual_name) = row.unwrap_or_else(|| ("no_match".to_owned(), None));
@@ -37,11 +38,11 @@ impl Sandbox {
     }
 
     async fn ask_sanctions(&self, iban: &Iban) -> Result<Screening, TableError> {
-        let (mut tx, _) = self.inner.read().await?;
+        let mut conn = self.inner.conn().await?;
         let listed: i64 =
             sqlx::query_scalar("select exists (select 1 from sanctioned where iban = $1)")
                 .bind(iban.electronic())
-                .fetch_one(&mut *tx)
+                .fetch_one(&mut *conn)
                 .await?;
         Ok(if listed == 1 { Screening::Listed } else { Screening::NotListed })
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use countersign_erp_source::{Clock, CompanyId, Iban, SealKey, Timestamp};
 use serde_json::json;
+use sqlx::pool::PoolConnection;
 use sqlx::sqlite::{
     SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
 };
@@ -182,6 +183,11 @@ impl Sandbox {
         Ok(self.inner.sync_clock().await?)
     }
 
+    /// How many orders were sent and are not done yet.
+    pub fn orders_under_way(&self) -> usize {
+        self.inner.tasks.len()
+    }
+
     /// Waits for the orders under way and closes the file.
     pub async fn close(&self) {
         self.inner.tasks.close();
@@ -203,12 +209,17 @@ impl Inner {
     }
 
     /// The offset only grows, so the larger one is the newer one.
-    fn take_offset(&self, offset_ms: i64) {
+    pub(crate) fn take_offset(&self, offset_ms: i64) {
         self.offset_ms.fetch_max(offset_ms, Ordering::Relaxed);
     }
 
+    /// A connection for a read of one statement, which sees one moment by itself.
+    pub(crate) async fn conn(&self) -> Result<PoolConnection<Sqlite>, TableError> {
+        Ok(self.pool.acquire().await?)
+    }
+
     pub(crate) async fn sync_clock(&self) -> Result<(), TableError> {
-        let mut conn = self.pool.acquire().await?;
+        let mut conn = self.conn().await?;
         self.read_clock(&mut conn).await?;
         Ok(())
     }
@@ -260,6 +271,8 @@ async fn connect(file: &Path) -> Result<SqlitePool, sqlx::Error> {
     let pool = SqlitePoolOptions::new()
         .max_connections(CONNECTIONS_MAX)
         .acquire_timeout(OPEN_TIMEOUT)
+        // A file does not go away as a server does.
+        .test_before_acquire(false)
         .connect_lazy_with(options);
     let connected = async {
         loop {

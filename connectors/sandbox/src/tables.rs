@@ -8,16 +8,78 @@ use countersign_erp_source::{
     AccountId, AccountNumber, Amount, BillId, BillQuery, Currency, Iban, ReadError, Timestamp,
     VendorId,
 };
+use serde::de::DeserializeOwned;
 use serde_json::json;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
-use crate::fields::{
-    AccountRow, BillRow, KindWord, NamedAccount, StoredState, VendorRow, VopEntry,
-};
+use crate::fields::{AccountRow, BillRow, KindWord, NamedAccount, StoredState, VendorRow};
 
-/// How many rows go into one statement when a world is loaded.
-const ROWS_PER_STATEMENT: usize = 500;
+mod write;
+
+pub(crate) use write::{write_bills, write_vendors, write_vop};
+
+/// One statement, as it is what every decision about a payment reads: each further one is a hop
+/// between threads and back.
+const SHEET: &str = "
+    select b.id, b.vendor, b.reference, b.date, b.due, b.currency, b.total_minor, b.paid_minor,
+        b.state, b.kind, b.named_account, v.name, v.tax_number, v.parent, v.phone,
+        v.phone_since_ms, v.accounts_made, c.currency as company_currency,
+        (select json_group_array(json_array(a.id, a.number, a.holder, a.active, a.allowed,
+                a.since_ms, a.changed) order by a.position)
+            from account a indexed by account_by_vendor
+            where a.company = b.company and a.vendor = b.vendor) as accounts,
+        (select json_group_array(json_array(j.code, j.iban) order by j.code)
+            from journal j where j.company = b.company) as journals
+    from bill b
+        join vendor v on v.company = b.company and v.id = b.vendor
+        join company c on c.id = b.company
+    where b.company = $1 and b.id = $2";
+
+const VENDORS: &str = "
+    select id, name, tax_number, parent, phone, phone_since_ms, accounts_made from vendor
+    where company = $1 and id in (select value from json_each($2))";
+
+const ACCOUNTS: &str = "
+    select vendor, id, number, holder, active, allowed, since_ms, changed
+    from account indexed by account_by_vendor
+    where company = $1 and vendor in (select value from json_each($2))
+    order by vendor, position";
+
+const VENDOR_IDS: &str =
+    "select id from vendor where company = $1 and id > $2 order by id limit $3";
+
+const BILLS_OPEN_OF_VENDOR: &str = "
+    select id, vendor, reference, date, due, currency, total_minor, paid_minor, state, kind,
+        named_account
+    from bill indexed by bill_open_by_vendor
+    where company = $1 and vendor = $2 and id > $3 and ($4 is null or due <= $4)
+        and state = 'posted' and kind = 'bill' and paid_minor < total_minor
+    order by id limit $5";
+
+const BILLS_OPEN: &str = "
+    select id, vendor, reference, date, due, currency, total_minor, paid_minor, state, kind,
+        named_account
+    from bill indexed by bill_open
+    where company = $1 and $2 is null and id > $3 and ($4 is null or due <= $4)
+        and state = 'posted' and kind = 'bill' and paid_minor < total_minor
+    order by id limit $5";
+
+const BILLS_OF_VENDOR: &str = "
+    select id, vendor, reference, date, due, currency, total_minor, paid_minor, state, kind,
+        named_account
+    from bill indexed by bill_by_vendor
+    where company = $1 and vendor = $2 and id > $3 and ($4 is null or due <= $4)
+        and state = 'posted'
+    order by id limit $5";
+
+const BILLS: &str = "
+    select id, vendor, reference, date, due, currency, total_minor, paid_minor, state, kind,
+        named_account
+    from bill
+    where company = $1 and $2 is null and id > $3 and ($4 is null or due <= $4)
+        and state = 'posted'
+    order by id limit $5";
 
 /// Why the file gave no rows.
 #[derive(Debug, thiserror::Error)]
@@ -38,7 +100,7 @@ impl From<TableError> for ReadError {
 }
 
 /// Turns a value that its type refuses into an inconsistency of that row.
-fn fits<T, E: std::fmt::Display>(
+pub(crate) fn fits<T, E: std::fmt::Display>(
     table: &'static str,
     row: &str,
     value: Result<T, E>,
@@ -72,14 +134,22 @@ pub(crate) async fn company(
     .bind(id)
     .fetch_all(conn)
     .await?;
-    let journals = rows
+    Ok(Some(company_of(id, &code, rows)?))
+}
+
+fn company_of(
+    id: &str,
+    currency: &str,
+    journals: Vec<(String, String)>,
+) -> Result<CompanyRow, TableError> {
+    let journals = journals
         .into_iter()
         .map(|(code, iban)| {
             let iban = fits("journal", &code, Iban::parse(&iban))?;
             Ok((code, iban))
         })
         .collect::<Result<_, TableError>>()?;
-    Ok(Some(CompanyRow { currency: fits("company", id, Currency::from_code(&code))?, journals }))
+    Ok(CompanyRow { currency: fits("company", id, Currency::from_code(currency))?, journals })
 }
 
 /// Those of the vendors that are there, with their accounts.
@@ -89,28 +159,13 @@ pub(crate) async fn vendors(
     ids: &[&str],
 ) -> Result<BTreeMap<VendorId, VendorRow>, TableError> {
     let wanted = json!(ids).to_string();
-    let rows = sqlx::query(
-        "select id, name, tax_number, parent, phone, phone_since_ms, accounts_made from vendor
-         where company = $1 and id in (select value from json_each($2))",
-    )
-    .bind(company)
-    .bind(&wanted)
-    .fetch_all(&mut *conn)
-    .await?;
+    let rows = sqlx::query(VENDORS).bind(company).bind(&wanted).fetch_all(&mut *conn).await?;
     let mut found = BTreeMap::new();
     for row in &rows {
-        let vendor = read_vendor(row)?;
+        let vendor = read_vendor(row, "id")?;
         found.insert(vendor.id.clone(), vendor);
     }
-    let rows = sqlx::query(
-        "select vendor, id, number, holder, active, allowed, since_ms, changed from account
-         where company = $1 and vendor in (select value from json_each($2))
-         order by vendor, position",
-    )
-    .bind(company)
-    .bind(&wanted)
-    .fetch_all(conn)
-    .await?;
+    let rows = sqlx::query(ACCOUNTS).bind(company).bind(&wanted).fetch_all(conn).await?;
     for row in &rows {
         let owner: String = row.try_get("vendor")?;
         let owner = fits("account", &owner, VendorId::new(owner.clone()))?;
@@ -129,8 +184,8 @@ pub(crate) async fn vendor(
     Ok(vendors(conn, company, &[id]).await?.into_values().next())
 }
 
-fn read_vendor(row: &SqliteRow) -> Result<VendorRow, TableError> {
-    let id: String = row.try_get("id")?;
+fn read_vendor(row: &SqliteRow, id_column: &str) -> Result<VendorRow, TableError> {
+    let id: String = row.try_get(id_column)?;
     let parent: Option<String> = row.try_get("parent")?;
     let parent = fits("vendor", &id, parent.map(VendorId::new).transpose())?;
     let phone_since: Option<i64> = row.try_get("phone_since_ms")?;
@@ -146,18 +201,59 @@ fn read_vendor(row: &SqliteRow) -> Result<VendorRow, TableError> {
     })
 }
 
+/// An account's columns but its owner.
+type AccountColumns = (String, String, Option<String>, i64, i64, i64, i64);
+
 fn read_account(row: &SqliteRow) -> Result<AccountRow, TableError> {
-    let id: String = row.try_get("id")?;
-    let number: String = row.try_get("number")?;
+    account((
+        row.try_get("id")?,
+        row.try_get("number")?,
+        row.try_get("holder")?,
+        row.try_get("active")?,
+        row.try_get("allowed")?,
+        row.try_get("since_ms")?,
+        row.try_get("changed")?,
+    ))
+}
+
+fn account(columns: AccountColumns) -> Result<AccountRow, TableError> {
+    let (id, number, holder, active, allowed, since_ms, changed) = columns;
     Ok(AccountRow {
         number: AccountNumber::from_erp(&number),
-        holder: row.try_get("holder")?,
-        active: row.try_get::<i64, _>("active")? == 1,
-        allowed: row.try_get::<i64, _>("allowed")? == 1,
-        since: Timestamp::from_millis(row.try_get("since_ms")?),
-        changed: row.try_get::<i64, _>("changed")? == 1,
+        holder,
+        active: active == 1,
+        allowed: allowed == 1,
+        since: Timestamp::from_millis(since_ms),
+        changed: changed == 1,
         id: fits("account", &id, AccountId::new(id.clone()))?,
     })
+}
+
+/// A bill with all that is needed to decide about it.
+pub(crate) struct Sheet {
+    pub(crate) bill: BillRow,
+    pub(crate) vendor: VendorRow,
+    pub(crate) company: CompanyRow,
+}
+
+pub(crate) async fn sheet(
+    conn: &mut SqliteConnection,
+    company: &str,
+    id: &str,
+) -> Result<Option<Sheet>, TableError> {
+    let row = sqlx::query(SHEET).bind(company).bind(id).fetch_optional(conn).await?;
+    let Some(row) = row else { return Ok(None) };
+    let list = |column: &str| Ok::<String, TableError>(row.try_get(column)?);
+    let mut vendor = read_vendor(&row, "vendor")?;
+    let accounts: Vec<AccountColumns> = from_json(id, &list("accounts")?)?;
+    vendor.accounts = accounts.into_iter().map(account).collect::<Result<_, _>>()?;
+    let journals: Vec<(String, String)> = from_json(id, &list("journals")?)?;
+    let own = company_of(company, &list("company_currency")?, journals)?;
+    Ok(Some(Sheet { bill: read_bill(&row)?, vendor, company: own }))
+}
+
+fn from_json<T: DeserializeOwned>(row: &str, text: &str) -> Result<T, TableError> {
+    fits("bill", row, serde_json::from_str(text))
 }
 
 /// The ids of a page of vendors.
@@ -167,14 +263,12 @@ pub(crate) async fn vendor_ids_after(
     after: &str,
     limit: u16,
 ) -> Result<Vec<String>, TableError> {
-    let ids = sqlx::query_scalar(
-        "select id from vendor where company = $1 and id > $2 order by id limit $3",
-    )
-    .bind(company)
-    .bind(after)
-    .bind(i64::from(limit))
-    .fetch_all(conn)
-    .await?;
+    let ids = sqlx::query_scalar(VENDOR_IDS)
+        .bind(company)
+        .bind(after)
+        .bind(i64::from(limit))
+        .fetch_all(conn)
+        .await?;
     Ok(ids)
 }
 
@@ -235,38 +329,10 @@ pub(crate) async fn bills(
     query: &BillQuery,
 ) -> Result<Vec<BillRow>, TableError> {
     let sql = match (query.open_only, query.vendor.is_some()) {
-        (true, true) => {
-            "select id, vendor, reference, date, due, currency, total_minor, paid_minor, state,
-                 kind, named_account
-             from bill indexed by bill_open_by_vendor
-             where company = $1 and vendor = $2 and id > $3 and ($4 is null or due <= $4)
-                 and state = 'posted' and kind = 'bill' and paid_minor < total_minor
-             order by id limit $5"
-        }
-        (true, false) => {
-            "select id, vendor, reference, date, due, currency, total_minor, paid_minor, state,
-                 kind, named_account
-             from bill indexed by bill_open
-             where company = $1 and $2 is null and id > $3 and ($4 is null or due <= $4)
-                 and state = 'posted' and kind = 'bill' and paid_minor < total_minor
-             order by id limit $5"
-        }
-        (false, true) => {
-            "select id, vendor, reference, date, due, currency, total_minor, paid_minor, state,
-                 kind, named_account
-             from bill indexed by bill_by_vendor
-             where company = $1 and vendor = $2 and id > $3 and ($4 is null or due <= $4)
-                 and state = 'posted'
-             order by id limit $5"
-        }
-        (false, false) => {
-            "select id, vendor, reference, date, due, currency, total_minor, paid_minor, state,
-                 kind, named_account
-             from bill
-             where company = $1 and $2 is null and id > $3 and ($4 is null or due <= $4)
-                 and state = 'posted'
-             order by id limit $5"
-        }
+        (true, true) => BILLS_OPEN_OF_VENDOR,
+        (true, false) => BILLS_OPEN,
+        (false, true) => BILLS_OF_VENDOR,
+        (false, false) => BILLS,
     };
     let rows = sqlx::query(sql)
         .bind(company)
@@ -290,7 +356,8 @@ pub(crate) async fn resolve_named(
         NamedAccount::Unchanged => return Ok(row.named_account.clone()),
         NamedAccount::VendorsFirst => {
             sqlx::query_scalar(
-                "select id from account where company = $1 and vendor = $2
+                "select id from account indexed by account_by_vendor
+                 where company = $1 and vendor = $2
                  order by active desc, position limit 1",
             )
             .bind(company)
@@ -300,7 +367,8 @@ pub(crate) async fn resolve_named(
         }
         NamedAccount::Number(number) => {
             sqlx::query_scalar(
-                "select id from account where company = $1 and number = $2
+                "select id from account indexed by account_by_number
+                 where company = $1 and number = $2
                  order by vendor <> $3, active desc, id limit 1",
             )
             .bind(company)
@@ -314,161 +382,37 @@ pub(crate) async fn resolve_named(
     found.transpose()
 }
 
-/// Writes vendors with exactly these accounts.
-pub(crate) async fn write_vendors(
-    conn: &mut SqliteConnection,
-    company: &str,
-    rows: &[VendorRow],
-) -> Result<(), TableError> {
-    for chunk in rows.chunks(ROWS_PER_STATEMENT) {
-        let vendors: Vec<_> = chunk
-            .iter()
-            .map(|row| {
-                json!([
-                    row.id.as_str(),
-                    row.name,
-                    row.tax_number,
-                    row.parent.as_ref().map(VendorId::as_str),
-                    row.phone,
-                    row.phone_since.map(Timestamp::as_millis),
-                    row.accounts_made
-                ])
-            })
-            .collect();
-        let vendors = json!(vendors).to_string();
-        sqlx::query(
-            "insert into vendor
-                 (company, id, name, tax_number, parent, phone, phone_since_ms, accounts_made)
-             select $1, value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4,
-                 value ->> 5, value ->> 6
-             from json_each($2) where true
-             on conflict (company, id) do update set name = excluded.name,
-                 tax_number = excluded.tax_number, parent = excluded.parent,
-                 phone = excluded.phone, phone_since_ms = excluded.phone_since_ms,
-                 accounts_made = excluded.accounts_made",
-        )
-        .bind(company)
-        .bind(&vendors)
-        .execute(&mut *conn)
-        .await?;
-        sqlx::query(
-            "delete from account
-             where company = $1 and vendor in (select value ->> 0 from json_each($2))",
-        )
-        .bind(company)
-        .bind(&vendors)
-        .execute(&mut *conn)
-        .await?;
-        write_accounts(conn, company, chunk).await?;
+#[cfg(test)]
+mod tests {
+    use sqlx::{AssertSqlSafe, Connection};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn nothing_that_grows_is_scanned_or_sorted() {
+        let mut conn = SqliteConnection::connect("sqlite::memory:").await.unwrap();
+        sqlx::raw_sql(include_str!("schema.sql")).execute(&mut conn).await.unwrap();
+        for sql in [
+            SHEET,
+            VENDORS,
+            ACCOUNTS,
+            VENDOR_IDS,
+            BILLS_OPEN_OF_VENDOR,
+            BILLS_OPEN,
+            BILLS_OF_VENDOR,
+            BILLS,
+        ] {
+            let explain = AssertSqlSafe(format!("explain query plan {sql}"));
+            let steps = sqlx::query(explain).fetch_all(&mut conn).await.unwrap();
+            assert!(!steps.is_empty());
+            for step in steps {
+                let step: String = step.get("detail");
+                let scans = step.contains("SCAN") && !step.contains("json_each");
+                // By the company alone is a scan too, but for its few journals.
+                let whole = step.ends_with("(company=?)") && !step.starts_with("SEARCH j ");
+                let sorts = sql.contains("limit") && step.contains("TEMP B-TREE");
+                assert!(!scans && !whole && !sorts, "`{step}` in {sql}");
+            }
+        }
     }
-    Ok(())
-}
-
-async fn write_accounts(
-    conn: &mut SqliteConnection,
-    company: &str,
-    rows: &[VendorRow],
-) -> Result<(), TableError> {
-    let accounts: Vec<_> = rows
-        .iter()
-        .flat_map(|row| {
-            row.accounts.iter().enumerate().map(|(position, account)| {
-                json!([
-                    account.id.as_str(),
-                    row.id.as_str(),
-                    position,
-                    account.number.whole(),
-                    account.holder,
-                    i64::from(account.active),
-                    i64::from(account.allowed),
-                    account.since.as_millis(),
-                    i64::from(account.changed)
-                ])
-            })
-        })
-        .collect();
-    sqlx::query(
-        "insert into account
-             (company, id, vendor, position, number, holder, active, allowed, since_ms, changed)
-         select $1, value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5,
-             value ->> 6, value ->> 7, value ->> 8
-         from json_each($2)",
-    )
-    .bind(company)
-    .bind(json!(accounts).to_string())
-    .execute(conn)
-    .await?;
-    Ok(())
-}
-
-/// Writes bills.
-pub(crate) async fn write_bills(
-    conn: &mut SqliteConnection,
-    company: &str,
-    rows: &[BillRow],
-) -> Result<(), TableError> {
-    for chunk in rows.chunks(ROWS_PER_STATEMENT) {
-        let bills: Vec<_> = chunk
-            .iter()
-            .map(|row| {
-                json!([
-                    row.id.as_str(),
-                    row.vendor.as_str(),
-                    row.reference,
-                    row.date.to_string(),
-                    row.due.map(|due| due.to_string()),
-                    row.currency().code(),
-                    row.total.minor(),
-                    row.paid.minor(),
-                    match row.state {
-                        StoredState::Draft => "draft",
-                        StoredState::Posted => "posted",
-                        StoredState::Cancelled => "cancelled",
-                    },
-                    match row.kind {
-                        KindWord::Bill => "bill",
-                        KindWord::CreditNote => "credit_note",
-                    },
-                    row.named_account.as_ref().map(AccountId::as_str)
-                ])
-            })
-            .collect();
-        sqlx::query(
-            "insert into bill (company, id, vendor, reference, date, due, currency, total_minor,
-                 paid_minor, state, kind, named_account)
-             select $1, value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4,
-                 value ->> 5, value ->> 6, value ->> 7, value ->> 8, value ->> 9, value ->> 10
-             from json_each($2) where true
-             on conflict (company, id) do update set vendor = excluded.vendor,
-                 reference = excluded.reference, date = excluded.date, due = excluded.due,
-                 currency = excluded.currency, total_minor = excluded.total_minor,
-                 paid_minor = excluded.paid_minor, state = excluded.state, kind = excluded.kind,
-                 named_account = excluded.named_account",
-        )
-        .bind(company)
-        .bind(json!(bills).to_string())
-        .execute(&mut *conn)
-        .await?;
-    }
-    Ok(())
-}
-
-/// Writes what Verification of Payee answers for a pair.
-pub(crate) async fn write_vop(
-    conn: &mut SqliteConnection,
-    entry: &VopEntry,
-    iban: &Iban,
-) -> Result<(), TableError> {
-    sqlx::query(
-        "insert into vop (name, iban, result, actual_name) values ($1, $2, $3, $4)
-         on conflict (name, iban) do update set result = excluded.result,
-             actual_name = excluded.actual_name",
-    )
-    .bind(&entry.name)
-    .bind(iban.electronic())
-    .bind(entry.result.as_str())
-    .bind(&entry.actual_name)
-    .execute(conn)
-    .await?;
-    Ok(())
 }

@@ -46,7 +46,8 @@ pub async fn a_part_is_booked_and_the_rest_stays(fixture: &dyn Fixture) {
     assert_refused(fixture, &more, &[Refusal::AmountExceedsResidual]).await;
 }
 
-/// The same order again, even after its deadline, answers the booking it made.
+/// The same order again, after its deadline and whatever became of the account, answers the booking
+/// it made.
 pub async fn the_same_order_again_answers_the_same_booking(fixture: &dyn Fixture) {
     let open = open_bill(fixture, "100.00").await;
     let mut order = Store::new().order(fixture, &open, "40.00").await;
@@ -57,6 +58,9 @@ pub async fn the_same_order_again_answers_the_same_booking(fixture: &dyn Fixture
     fixture.wait_past(order.not_after).await;
     let late = pay(fixture, &order).await.expect("the same answer after the deadline");
     assert_eq!(late, first);
+    fixture.edit(Edit::ArchiveAccount(open.account.clone())).await;
+    let archived = pay(fixture, &order).await.expect("the same answer though the account is gone");
+    assert_eq!((archived.payment, archived.amount), (first.payment, first.amount));
     assert_eq!(standing(fixture, &open.bill).await, [4_000]);
 }
 
@@ -115,7 +119,9 @@ pub async fn a_sequence_number_is_used_once(fixture: &dyn Fixture) {
     let same_bill = PaymentOrder { marker: new_marker(), ..order.clone() };
     let mut other_bill = store.order(fixture, &other, "100.00").await;
     other_bill.seq = order.seq;
-    for again in [&same_bill, &other_bill] {
+    // That the store is behind matters more than what else is wrong with its order.
+    let too_much = PaymentOrder { amount: euros("100.00"), ..same_bill.clone() };
+    for again in [&same_bill, &other_bill, &too_much] {
         let answer = pay(fixture, again).await;
         assert_eq!(answer, Err(OrderError::Contradicted(Contradiction::StoreBehind)));
     }

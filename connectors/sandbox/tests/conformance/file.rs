@@ -1,14 +1,19 @@
 //! Opening, sharing and keeping the file.
 
+use std::fmt::Write;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
 use countersign_erp_source::{
-    Clock, Contradiction, ErpSource, LookUp, OrderError, Refusal, SealKey, SealedOrder,
+    BillId, Clock, Contradiction, ErpSource, LookUp, OrderError, Refusal, SealKey, SealedOrder,
 };
 use countersign_sandbox::{OpenError, Options, Sandbox};
 
-use crate::world::{Place, TestClock, acme_bill, company};
+use crate::world::{Place, TestClock, WORLD, acme_bill, company, nobody_s_iban};
+
+/// Names the sandbox's file to a process of its own.
+const CHILD_FILE: &str = "COUNTERSIGN_SANDBOX_OPENING_FILE";
 
 #[tokio::test]
 async fn a_new_file_needs_a_world_and_says_so() {
@@ -45,6 +50,31 @@ async fn the_world_is_read_once() {
 }
 
 #[tokio::test]
+async fn a_large_world_is_read_whole() {
+    let mut world = WORLD.to_owned();
+    for number in 0..1_200 {
+        let iban = nobody_s_iban(number);
+        write!(
+            world,
+            "[company.blue-sparrow.vendor.W-{number:04}]\nname = \"W\"\niban = \"{iban}\"\n\
+             [company.blue-sparrow.bill.X-{number:04}]\nvendor = \"W-{number:04}\"\n\
+             amount = \"1.00\"\n"
+        )
+        .unwrap();
+    }
+    let place = Place::with_world(&world);
+    let sandbox = place.open().await;
+    for number in 0..1_200 {
+        let bill = BillId::new(format!("X-{number:04}")).unwrap();
+        let reading = sandbox.find_bill(&company(), &bill).await.unwrap().unwrap();
+        let owner = reading.vendor.unwrap();
+        assert_eq!(owner.id.as_str(), format!("W-{number:04}"));
+        assert_eq!(owner.accounts[0].number.whole(), nobody_s_iban(number));
+        assert_eq!(reading.bill.named_account.unwrap(), owner.accounts[0].id);
+    }
+}
+
+#[tokio::test]
 async fn somebody_else_s_file_is_refused() {
     let place = Place::new();
     std::fs::write(place.file(), "no database at all, but long enough to look like a header")
@@ -71,6 +101,38 @@ async fn many_that_open_at_once_load_one_world() {
     for sandbox in &opened {
         assert_eq!(sandbox.payments().await.unwrap().len(), 1);
     }
+}
+
+/// Runs in several processes at once.
+#[tokio::test]
+async fn child_that_opens() {
+    let Some(file) = std::env::var_os(CHILD_FILE) else { return };
+    let place = Place::new();
+    let sandbox = Sandbox::open(Options { file: file.into(), ..place.options() }).await.unwrap();
+    sandbox.advance_clock("1s").await.unwrap();
+}
+
+#[tokio::test]
+async fn many_processes_that_open_at_once_load_one_world() {
+    let place = Place::new();
+    let children: Vec<_> = (0..6)
+        .map(|_| {
+            Command::new(std::env::current_exe().unwrap())
+                .args(["--exact", "file::child_that_opens", "--nocapture"])
+                .env(CHILD_FILE, place.file())
+                .stdout(Stdio::null())
+                .stderr(Stdio::piped())
+                .spawn()
+                .unwrap()
+        })
+        .collect();
+    for child in children {
+        let ended = child.wait_with_output().unwrap();
+        assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+    }
+    let sandbox = place.open().await;
+    assert_eq!(sandbox.now(), place.clock.now().plus(Duration::from_secs(6)));
+    assert!(sandbox.find_bill(&company(), &acme_bill()).await.unwrap().is_some());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

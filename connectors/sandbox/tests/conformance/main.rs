@@ -7,8 +7,6 @@ mod faults;
 #[cfg(test)]
 mod file;
 #[cfg(test)]
-mod speed;
-#[cfg(test)]
 mod surface;
 #[cfg(test)]
 mod world;

@@ -1,0 +1,170 @@
+//! Rows into the file.
+
+use countersign_erp_source::{AccountId, Iban, Timestamp, VendorId};
+use serde_json::json;
+use sqlx::SqliteConnection;
+
+use super::TableError;
+use crate::fields::{BillRow, KindWord, StoredState, VendorRow, VopEntry};
+
+/// How many rows go into one statement when a world is loaded.
+const ROWS_PER_STATEMENT: usize = 500;
+
+/// Writes vendors with exactly these accounts.
+pub(crate) async fn write_vendors(
+    conn: &mut SqliteConnection,
+    company: &str,
+    rows: &[VendorRow],
+) -> Result<(), TableError> {
+    for chunk in rows.chunks(ROWS_PER_STATEMENT) {
+        let vendors: Vec<_> = chunk
+            .iter()
+            .map(|row| {
+                json!([
+                    row.id.as_str(),
+                    row.name,
+                    row.tax_number,
+                    row.parent.as_ref().map(VendorId::as_str),
+                    row.phone,
+                    row.phone_since.map(Timestamp::as_millis),
+                    row.accounts_made
+                ])
+            })
+            .collect();
+        let vendors = json!(vendors).to_string();
+        sqlx::query(
+            "insert into vendor
+                 (company, id, name, tax_number, parent, phone, phone_since_ms, accounts_made)
+             select $1, value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4,
+                 value ->> 5, value ->> 6
+             from json_each($2) where true
+             on conflict (company, id) do update set name = excluded.name,
+                 tax_number = excluded.tax_number, parent = excluded.parent,
+                 phone = excluded.phone, phone_since_ms = excluded.phone_since_ms,
+                 accounts_made = excluded.accounts_made",
+        )
+        .bind(company)
+        .bind(&vendors)
+        .execute(&mut *conn)
+        .await?;
+        sqlx::query(
+            "delete from account
+             where company = $1 and vendor in (select value ->> 0 from json_each($2))",
+        )
+        .bind(company)
+        .bind(&vendors)
+        .execute(&mut *conn)
+        .await?;
+        write_accounts(conn, company, chunk).await?;
+    }
+    Ok(())
+}
+
+async fn write_accounts(
+    conn: &mut SqliteConnection,
+    company: &str,
+    rows: &[VendorRow],
+) -> Result<(), TableError> {
+    let accounts: Vec<_> = rows
+        .iter()
+        .flat_map(|row| {
+            row.accounts.iter().enumerate().map(|(position, account)| {
+                json!([
+                    account.id.as_str(),
+                    row.id.as_str(),
+                    position,
+                    account.number.whole(),
+                    account.holder,
+                    i64::from(account.active),
+                    i64::from(account.allowed),
+                    account.since.as_millis(),
+                    i64::from(account.changed)
+                ])
+            })
+        })
+        .collect();
+    sqlx::query(
+        "insert into account
+             (company, id, vendor, position, number, holder, active, allowed, since_ms, changed)
+         select $1, value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5,
+             value ->> 6, value ->> 7, value ->> 8
+         from json_each($2)",
+    )
+    .bind(company)
+    .bind(json!(accounts).to_string())
+    .execute(conn)
+    .await?;
+    Ok(())
+}
+
+/// Writes bills.
+pub(crate) async fn write_bills(
+    conn: &mut SqliteConnection,
+    company: &str,
+    rows: &[BillRow],
+) -> Result<(), TableError> {
+    for chunk in rows.chunks(ROWS_PER_STATEMENT) {
+        let bills: Vec<_> = chunk
+            .iter()
+            .map(|row| {
+                json!([
+                    row.id.as_str(),
+                    row.vendor.as_str(),
+                    row.reference,
+                    row.date.to_string(),
+                    row.due.map(|due| due.to_string()),
+                    row.currency().code(),
+                    row.total.minor(),
+                    row.paid.minor(),
+                    match row.state {
+                        StoredState::Draft => "draft",
+                        StoredState::Posted => "posted",
+                        StoredState::Cancelled => "cancelled",
+                    },
+                    match row.kind {
+                        KindWord::Bill => "bill",
+                        KindWord::CreditNote => "credit_note",
+                    },
+                    row.named_account.as_ref().map(AccountId::as_str)
+                ])
+            })
+            .collect();
+        sqlx::query(
+            "insert into bill (company, id, vendor, reference, date, due, currency, total_minor,
+                 paid_minor, state, kind, named_account)
+             select $1, value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4,
+                 value ->> 5, value ->> 6, value ->> 7, value ->> 8, value ->> 9, value ->> 10
+             from json_each($2) where true
+             on conflict (company, id) do update set vendor = excluded.vendor,
+                 reference = excluded.reference, date = excluded.date, due = excluded.due,
+                 currency = excluded.currency, total_minor = excluded.total_minor,
+                 paid_minor = excluded.paid_minor, state = excluded.state, kind = excluded.kind,
+                 named_account = excluded.named_account",
+        )
+        .bind(company)
+        .bind(json!(bills).to_string())
+        .execute(&mut *conn)
+        .await?;
+    }
+    Ok(())
+}
+
+/// Writes what Verification of Payee answers for a pair.
+pub(crate) async fn write_vop(
+    conn: &mut SqliteConnection,
+    entry: &VopEntry,
+    iban: &Iban,
+) -> Result<(), TableError> {
+    sqlx::query(
+        "insert into vop (name, iban, result, actual_name) values ($1, $2, $3, $4)
+         on conflict (name, iban) do update set result = excluded.result,
+             actual_name = excluded.actual_name",
+    )
+    .bind(&entry.name)
+    .bind(iban.electronic())
+    .bind(entry.result.as_str())
+    .bind(&entry.actual_name)
+    .execute(conn)
+    .await?;
+    Ok(())
+}

@@ -1,0 +1,163 @@
+//! A running daemon: HTTP, workers, and a stop that loses nothing.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use anyhow::Context;
+use async_trait::async_trait;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::{App, remarks};
+use crate::gateway::refusals::Refusals;
+use crate::http::{self, Hosts, HttpState, Limits, SandboxControl};
+use crate::receipts::{Receipt, ReceiptKind};
+use crate::settings::Settings;
+use crate::store::Role;
+use crate::worker::Workers;
+
+/// A daemon that serves.
+#[derive(Debug)]
+pub struct Daemon {
+    app: App,
+    address: SocketAddr,
+    /// Ends requests.
+    serving: CancellationToken,
+    /// Ends the workers, after the requests.
+    working: CancellationToken,
+    tasks: TaskTracker,
+    refusals: Arc<Refusals>,
+}
+
+impl Daemon {
+    /// Opens everything, binds, and serves.
+    ///
+    /// # Errors
+    /// Names the key and the file that are wrong.
+    pub async fn start(settings: Settings) -> anyhow::Result<Self> {
+        for remark in remarks(&settings) {
+            tracing::warn!("{remark}");
+        }
+        let app = App::open(settings, Role::Daemon).await?;
+        match Self::serve(&app).await {
+            Ok((address, serving, working, tasks, refusals)) => {
+                Ok(Self { app, address, serving, working, tasks, refusals })
+            }
+            Err(fault) => {
+                app.close().await;
+                Err(fault)
+            }
+        }
+    }
+
+    async fn serve(
+        app: &App,
+    ) -> anyhow::Result<(
+        SocketAddr,
+        CancellationToken,
+        CancellationToken,
+        TaskTracker,
+        Arc<Refusals>,
+    )> {
+        let settings = &app.base.settings;
+        let listen = settings.server.listen;
+        let listener = TcpListener::bind(listen)
+            .await
+            .with_context(|| format!("`server.listen` {listen} cannot be bound"))?;
+        let address = listener.local_addr().context("`server.listen`")?;
+        note_start(app).await?;
+        let workers = app.workers();
+        let refusals = Arc::clone(&workers.refusals);
+        let state = HttpState {
+            gateway: app.gateway.clone(),
+            ap: app.reading.clone(),
+            refusals: Arc::clone(&refusals),
+            hosts: Hosts::new(address, &settings.server.public_url)
+                .context("`server.public_url`")?,
+            daemon: Arc::new(Around { workers: workers.clone() }),
+            public_url: settings.server.public_url.clone(),
+            limits: Limits {
+                proposals_per_minute: settings.limits.proposals_per_minute,
+                reads_per_minute: settings.limits.reads_per_minute,
+            },
+            sandbox: sandbox(app, address),
+        };
+        let (serving, working) = (CancellationToken::new(), CancellationToken::new());
+        let tasks = TaskTracker::new();
+        workers.start(&tasks, &working);
+        let router = http::router(state);
+        let token = serving.clone();
+        tasks.spawn(async move { http::serve(listener, router, token).await });
+        Ok((address, serving, working, tasks, refusals))
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The gateway and its parts.
+    pub fn app(&self) -> &App {
+        &self.app
+    }
+
+    /// Stops: no new requests, what was begun is carried through, what was counted is written.
+    pub async fn stop(self) {
+        self.serving.cancel();
+        self.app.gateway.finish().await;
+        self.working.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+        if let Err(fault) = self.refusals.flush_all(&self.app.gateway).await {
+            let fault = anyhow::Error::new(fault);
+            tracing::error!("the last refusals were not written: {fault:#}");
+        }
+        self.app.close().await;
+    }
+}
+
+/// The control surface, only with the sandbox and only on loopback.
+fn sandbox(app: &App, address: SocketAddr) -> Option<Arc<dyn SandboxControl>> {
+    let control = app.control().filter(|_| address.ip().is_loopback())?;
+    Some(Arc::new(control))
+}
+
+/// What HTTP knows of the daemon around it.
+#[derive(Debug)]
+struct Around {
+    workers: Workers,
+}
+
+#[async_trait]
+impl http::Daemon for Around {
+    async fn sync(&self) -> Result<(), String> {
+        (self.workers.sync)().await;
+        Ok(())
+    }
+
+    fn problems(&self) -> Vec<String> {
+        self.workers.problems()
+    }
+}
+
+async fn note_start(app: &App) -> anyhow::Result<()> {
+    let receipt = Receipt {
+        kind: ReceiptKind::DaemonStarted,
+        at: app.gateway.now(),
+        company: None,
+        operation: None,
+        data: serde_json::json!({
+            "daemon": app.gateway.daemon(),
+            "policy": app.gateway.policies().digest(),
+            "remarks": remarks(&app.base.settings),
+            "version": env!("CARGO_PKG_VERSION"),
+        }),
+    };
+    app.base
+        .store
+        .write(move |unit| Box::pin(async move { unit.receipt(receipt).map(drop) }))
+        .await
+        .context("`store.url`")?;
+    Ok(())
+}

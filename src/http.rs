@@ -1,0 +1,157 @@
+//! The HTTP API: what callers with a mandate ask (API 3), whether the daemon is ready, and the
+//! control surface of the sandbox (API 7).
+//!
+//! It turns requests into calls of the gateway and answers into JSON. It does not know what is
+//! permitted, where anything is kept, or which ERP stands behind. No HTTP type leaves this folder.
+
+mod body;
+mod caller;
+mod envelope;
+mod health;
+mod hosts;
+mod humans;
+mod operation_view;
+mod operations;
+mod problem;
+mod query;
+mod rates;
+mod readings;
+mod sandbox;
+mod serve;
+
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::middleware::from_fn_with_state;
+use axum::routing::{delete, get, post};
+use tower_http::catch_panic::CatchPanicLayer;
+
+use crate::ap::AccountsPayable;
+use crate::gateway::Gateway;
+use crate::gateway::refusals::Refusals;
+
+pub use hosts::{BadPublicUrl, Hosts};
+pub use rates::Limits;
+pub use sandbox::{SandboxAnswer, SandboxControl, SandboxError};
+pub use serve::serve;
+
+use humans::humans_only;
+use problem::Problem;
+use rates::Rates;
+
+/// What the daemon around the API knows and the API does not.
+#[async_trait]
+pub trait Daemon: Send + Sync + fmt::Debug {
+    /// Lets what others moved be seen before a request is looked at: the sandbox's clock.
+    ///
+    /// # Errors
+    /// Why the time is not known; for the log.
+    async fn sync(&self) -> Result<(), String>;
+
+    /// What keeps the daemon from being ready; empty if it is. Anybody may read it.
+    fn problems(&self) -> Vec<String>;
+}
+
+/// What the API is made of.
+#[derive(Debug, Clone)]
+pub struct HttpState {
+    /// Decides and executes.
+    pub gateway: Gateway,
+    /// Reads bills and vendors.
+    pub ap: AccountsPayable,
+    /// Counts callers that are not let in.
+    pub refusals: Arc<Refusals>,
+    /// Under which names the daemon is served.
+    pub hosts: Hosts,
+    /// The daemon around.
+    pub daemon: Arc<dyn Daemon>,
+    /// What links in answers begin with.
+    pub public_url: String,
+    /// Per mandate.
+    pub limits: Limits,
+    /// The sandbox ERP's control surface, where there is one and it may be used.
+    pub sandbox: Option<Arc<dyn SandboxControl>>,
+}
+
+/// What every handler shares.
+#[derive(Debug, Clone)]
+struct Shared(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    state: HttpState,
+    rates: Rates,
+}
+
+impl Shared {
+    fn state(&self) -> &HttpState {
+        &self.0.state
+    }
+
+    fn gateway(&self) -> &Gateway {
+        &self.0.state.gateway
+    }
+}
+
+/// All routes, each behind the same door.
+pub fn router(state: HttpState) -> Router {
+    let with_sandbox = state.sandbox.is_some();
+    let rates = Rates::new(state.limits);
+    let shared = Shared(Arc::new(Inner { state, rates }));
+    let mut routes = Router::new()
+        .route("/healthz", get(health::live))
+        .route("/readyz", get(health::ready))
+        .merge(agents())
+        .merge(humans());
+    if with_sandbox {
+        routes = routes.merge(sandbox::routes());
+    }
+    routes
+        .fallback(async || Problem::no_such_route())
+        .method_not_allowed_fallback(async || Problem::wrong_method())
+        .layer(DefaultBodyLimit::max(body::BYTES_MAX))
+        .layer(CatchPanicLayer::custom(envelope::panicked))
+        .layer(from_fn_with_state(shared.clone(), envelope::around))
+        .with_state(shared)
+}
+
+fn agents() -> Router<Shared> {
+    Router::new()
+        .route("/v1/bills", get(readings::bills))
+        .route("/v1/bills/{invoice_ref}", get(readings::bill))
+        .route("/v1/vendors/{vendor_id}", get(readings::vendor))
+        .route("/v1/mandates/current", get(readings::mandate))
+        .route("/v1/operations", get(operations::list).post(operations::propose))
+        .route("/v1/operations/{id}", get(operations::follow))
+        .route("/v1/operations/{id}/commit", post(operations::commit))
+        .route("/v1/operations/{id}/cancel", post(operations::cancel))
+}
+
+/// The calls of humans (API 4). None of them is an agent's.
+fn humans() -> Router<Shared> {
+    Router::new()
+        .route("/v1/sessions", post(humans_only))
+        .route("/v1/sessions/current", delete(humans_only))
+        .route("/v1/approvals", get(humans_only))
+        .route("/v1/operations/{id}/approve", post(humans_only))
+        .route("/v1/operations/{id}/reject", post(humans_only))
+        .route("/v1/operations/{id}/settle", post(humans_only))
+        .route("/v1/vendors/{vendor_id}/callbacks", post(humans_only))
+        .route("/v1/vendors/{vendor_id}/phone-confirmations", post(humans_only))
+        .route("/v1/vendors/{vendor_id}/bank-confirmations", post(humans_only))
+        .route("/v1/vendors/{vendor_id}/bank-history", get(humans_only))
+        .route("/v1/bills/{invoice_ref}/not-duplicate", post(humans_only))
+        .route("/v1/alarms", get(humans_only))
+        .route("/v1/alarms/{id}/close", post(humans_only))
+        .route("/v1/freezes", get(humans_only).post(humans_only))
+        .route("/v1/freezes/{id}", delete(humans_only))
+        .route("/v1/mandates", get(humans_only).post(humans_only))
+        .route("/v1/mandates/{id}/revoke", post(humans_only))
+        .route("/v1/receipts", get(humans_only))
+        .route("/v1/receipts/{seq}", get(humans_only))
+        .route("/v1/users", get(humans_only).post(humans_only))
+        .route("/v1/users/{name}/disable", post(humans_only))
+}

@@ -1,0 +1,161 @@
+//! Proposing, committing, cancelling and following operations (API 3). What was begun goes on when
+//! the caller hangs up.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
+use serde_json::json;
+
+use super::Shared;
+use super::body::{JsonBytes, NoBody, single};
+use super::caller::Agent;
+use super::operation_view::{OperationView, http_status};
+use super::problem::Problem;
+use super::query::{List, NoParams, Params, Segments};
+use crate::domain::names::OperationId;
+use crate::domain::operation::{Operation, Status};
+use crate::gateway::contract::Proposal;
+use crate::gateway::{Answer, CallError, Gateway};
+
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+
+/// `POST /v1/operations`
+pub(super) async fn propose(
+    State(shared): State<Shared>,
+    Agent(caller): Agent,
+    _no_params: NoParams,
+    headers: HeaderMap,
+    body: Result<JsonBytes, Problem>,
+) -> Result<Response, Problem> {
+    let key = key(&headers)?;
+    let JsonBytes(body) = body?;
+    let proposal = Proposal::from_body(&body)?;
+    let work = async move |gateway: Gateway| gateway.propose(&caller, &key, proposal).await;
+    let answer = to_its_end(&shared, work).await??;
+    Ok(answered(&shared, &answer))
+}
+
+/// `POST /v1/operations/{id}/commit`
+pub(super) async fn commit(
+    State(shared): State<Shared>,
+    Agent(caller): Agent,
+    Segments(id): Segments<String>,
+    _no_params: NoParams,
+    _no_body: NoBody,
+) -> Result<Response, Problem> {
+    let id = operation_id(&id)?;
+    let work = async move |gateway: Gateway| gateway.commit(&caller, &id).await;
+    match to_its_end(&shared, work).await? {
+        Ok(answer) => Ok(answered(&shared, &answer)),
+        Err(CallError::WrongState(operation)) => {
+            Err(wrong_state("not_committable", "committed", &operation))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// `POST /v1/operations/{id}/cancel`
+pub(super) async fn cancel(
+    State(shared): State<Shared>,
+    Agent(caller): Agent,
+    Segments(id): Segments<String>,
+    _no_params: NoParams,
+    _no_body: NoBody,
+) -> Result<Response, Problem> {
+    let id = operation_id(&id)?;
+    let work = async move |gateway: Gateway| gateway.cancel(&caller, &id).await;
+    match to_its_end(&shared, work).await? {
+        Ok(operation) => Ok(shown(&shared, StatusCode::OK, &operation)),
+        Err(CallError::WrongState(operation)) => {
+            Err(wrong_state("not_cancellable", "cancelled", &operation))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// `GET /v1/operations/{id}`
+pub(super) async fn follow(
+    State(shared): State<Shared>,
+    Agent(caller): Agent,
+    Segments(id): Segments<String>,
+    uri: Uri,
+) -> Result<Response, Problem> {
+    let wait = Params::read(&uri, &["wait"])?.wait()?;
+    let operation = shared.gateway().follow(&caller, &operation_id(&id)?, wait).await?;
+    Ok(shown(&shared, StatusCode::OK, &operation))
+}
+
+/// `GET /v1/operations`
+pub(super) async fn list(
+    State(shared): State<Shared>,
+    Agent(caller): Agent,
+    uri: Uri,
+) -> Result<Response, Problem> {
+    let params = Params::read(&uri, &["status", "limit", "cursor"])?;
+    let status = params.parse("status", "one of the states", Status::from_code)?;
+    let limit = params.limit()?;
+    let after = params.after(List::Operations)?.unwrap_or_default();
+    // One more than asked for says whether there is another page.
+    let more = limit.saturating_add(1);
+    let mut found = shared.gateway().own_operations(&caller, status, after, more).await?;
+    let is_last = found.len() <= usize::from(limit);
+    found.truncate(usize::from(limit));
+    let last = found.last().filter(|_| !is_last);
+    let next_cursor = last.map(|operation| List::Operations.cursor(operation.id.as_str()));
+    let url = &shared.state().public_url;
+    let items: Vec<_> = found.iter().map(|found| OperationView::for_agent(found, url)).collect();
+    Ok(Json(json!({ "items": items, "next_cursor": next_cursor })).into_response())
+}
+
+/// Does the work in a task of its own: a caller who hangs up drops the handler, not the work.
+async fn to_its_end<T, W, F>(shared: &Shared, work: W) -> Result<T, Problem>
+where
+    W: FnOnce(Gateway) -> F,
+    F: Future<Output = T> + Send + 'static,
+    T: Send + 'static,
+{
+    let gateway = shared.gateway();
+    gateway.spawn(work(gateway.clone())).await.map_err(|fault| {
+        super::problem::log(&fault);
+        Problem::internal()
+    })
+}
+
+fn answered(shared: &Shared, answer: &Answer) -> Response {
+    let mut response = shown(shared, http_status(&answer.operation), &answer.operation);
+    if answer.replayed {
+        response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
+    }
+    response
+}
+
+fn shown(shared: &Shared, status: StatusCode, operation: &Operation) -> Response {
+    let view = OperationView::for_agent(operation, &shared.state().public_url);
+    (status, Json(view)).into_response()
+}
+
+fn wrong_state(code: &'static str, done: &str, operation: &Operation) -> Problem {
+    let detail = format!("the operation is {} and cannot be {done}", operation.status.code());
+    Problem::new(StatusCode::CONFLICT, code, detail)
+}
+
+fn operation_id(text: &str) -> Result<OperationId, Problem> {
+    OperationId::parse(text).map_err(|_bad| Problem::not_found())
+}
+
+/// The idempotency key: required, once, plain.
+fn key(headers: &HeaderMap) -> Result<String, Problem> {
+    let Some(sent) = single(headers, &IDEMPOTENCY_KEY)? else {
+        let detail = "the header `Idempotency-Key` is missing";
+        return Err(Problem::bad_request("idempotency_key_missing", detail));
+    };
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"._:-".contains(byte);
+    if (1..=64).contains(&sent.len()) && sent.iter().all(plain) {
+        Ok(String::from_utf8_lossy(sent).into_owned())
+    } else {
+        let detail = "`Idempotency-Key` has 1 to 64 of the characters A-Z a-z 0-9 . _ : -";
+        Err(Problem::bad_request("idempotency_key_invalid", detail))
+    }
+}

@@ -1,0 +1,119 @@
+//! Connections: how many, how long, how large a head. A peer that sends or reads slowly, or not at
+//! all, loses its connection; work that was begun for it goes on elsewhere.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{ConnectInfo, Request};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tower::ServiceExt as _;
+
+use super::envelope::CALL_LIMIT;
+
+/// How many connections there may be; further ones wait in the system's queue.
+const CONNECTIONS_MAX: usize = 1024;
+/// How long a connection may take to send the head of a request, or be idle before it.
+const HEAD_LIMIT: Duration = Duration::from_secs(30);
+/// How many headers a request may have.
+const HEADERS_MAX: usize = 64;
+/// How large the head of a request may be.
+const HEAD_BYTES_MAX: usize = 16 * 1024;
+/// How much of a connection is held in memory.
+const BUFFER_BYTES_MAX: usize = 64 * 1024;
+/// After this a connection takes no further request; also what ends a peer that does not read.
+const CONNECTION_AGE_MAX: Duration = Duration::from_mins(10);
+/// How long calls may still take when the daemon stops.
+const STOP_LIMIT: Duration = Duration::from_secs(15);
+/// How long nothing is accepted after the system refused to give a connection.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(500);
+
+/// Serves until told to stop, then lets calls finish up to a limit.
+pub async fn serve(listener: TcpListener, router: Router, shutdown: CancellationToken) {
+    let connections = TaskTracker::new();
+    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    while let Some((stream, peer, place)) = accept(&listener, &places, &shutdown).await {
+        let (router, shutdown) = (router.clone(), shutdown.clone());
+        connections.spawn(async move {
+            hold(stream, peer, router, shutdown).await;
+            drop(place);
+        });
+    }
+    drop(listener);
+    connections.close();
+    connections.wait().await;
+}
+
+type Place = tokio::sync::OwnedSemaphorePermit;
+
+/// The next connection and its place; none once told to stop.
+async fn accept(
+    listener: &TcpListener,
+    places: &Arc<Semaphore>,
+    shutdown: &CancellationToken,
+) -> Option<(TcpStream, SocketAddr, Place)> {
+    let next = async {
+        let place = Arc::clone(places).acquire_owned().await.ok()?;
+        loop {
+            match listener.accept().await {
+                Ok((stream, peer)) => return Some((stream, peer, place)),
+                // A peer that is gone already, or no file descriptor left: neither ends the daemon.
+                Err(fault) => {
+                    tracing::warn!(error = %fault, "a connection was not accepted: {fault}");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
+            }
+        }
+    };
+    shutdown.run_until_cancelled(next).await.flatten()
+}
+
+async fn hold(stream: TcpStream, peer: SocketAddr, router: Router, shutdown: CancellationToken) {
+    let service = service_fn(move |request: Request<Incoming>| {
+        let mut request = request.map(Body::new);
+        request.extensions_mut().insert(ConnectInfo(peer));
+        let answer = router.clone().oneshot(request);
+        async move { Ok::<_, Infallible>(answer.await.unwrap_or_else(|never| match never {})) }
+    });
+    let mut protocol = http1::Builder::new();
+    protocol
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_LIMIT)
+        .max_headers(HEADERS_MAX)
+        .max_header_size(HEAD_BYTES_MAX)
+        .max_buf_size(BUFFER_BYTES_MAX);
+    let mut connection = pin!(protocol.serve_connection(TokioIo::new(stream), service));
+    let limit = tokio::select! {
+        ended = connection.as_mut() => return note(ended),
+        () = shutdown.cancelled() => STOP_LIMIT,
+        () = tokio::time::sleep(CONNECTION_AGE_MAX) => CALL_LIMIT,
+    };
+    connection.as_mut().graceful_shutdown();
+    let stopped = async {
+        shutdown.cancelled().await;
+        tokio::time::sleep(STOP_LIMIT).await;
+    };
+    tokio::select! {
+        ended = connection => note(ended),
+        () = tokio::time::sleep(limit) => {}
+        () = stopped => {}
+    }
+}
+
+/// What peers do wrong is of interest only to whoever looks for it.
+fn note(ended: Result<(), hyper::Error>) {
+    if let Err(fault) = ended {
+        tracing::debug!(error = %fault, "a connection ended: {fault}");
+    }
+}

@@ -1,0 +1,78 @@
+//! The command line as an operator uses it.
+
+use crate::daemon::{Installation, WORLD};
+
+#[test]
+fn the_demonstration_plays_by_itself_and_leaves_two_payments() {
+    let installation = Installation::new();
+    let shown = installation.ok(&["demo", "--auto"], "");
+    assert!(shown.contains("two payments, both to the vendors' own accounts"), "{shown}");
+    assert_eq!(shown.matches("executed").count(), 2, "{shown}");
+}
+
+#[test]
+fn a_mandate_needs_an_active_accountant_and_an_account_of_the_company() {
+    let installation = Installation::new();
+    let issue = |principal: &str, source: &str| {
+        installation.run(
+            &[
+                "mandate",
+                "issue",
+                "--principal",
+                principal,
+                "--agent",
+                "a",
+                "--company",
+                "blue-sparrow",
+                "--scope",
+                "invoice.pay",
+                "--source-account",
+                source,
+                "--currency",
+                "EUR",
+                "--ttl",
+                "8h",
+            ],
+            "",
+        )
+    };
+    let refused = |output: std::process::Output, expected: &str| {
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{error}");
+        assert!(error.contains(expected), "{error}");
+        assert!(output.stdout.is_empty());
+    };
+    refused(issue("marie", crate::daemon::SOURCE), "no active accountant");
+    installation.add_user("marie", "approver", "blue-sparrow");
+    refused(issue("marie", crate::daemon::SOURCE), "no active accountant");
+    installation.add_principal();
+    refused(issue("marie", crate::daemon::ACME), "pays from no such account");
+    let issued = issue("marie", crate::daemon::SOURCE);
+    assert_eq!(String::from_utf8_lossy(&issued.stdout).trim().split('.').count(), 3);
+    installation.ok(&["user", "disable", "marie"], "");
+    refused(issue("marie", crate::daemon::SOURCE), "no active accountant");
+}
+
+#[test]
+fn wrong_usage_and_wrong_configuration_have_codes_of_their_own() {
+    let installation = Installation::new();
+    assert_eq!(installation.run(&["nonsense"], "").status.code(), Some(2));
+    std::fs::remove_file(installation.path("world.toml")).unwrap();
+    let output = installation.run(&["user", "list"], "");
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert!(error.contains("world.toml"), "{error}");
+    let broken = Installation::with(WORLD, "sqlite://countersign.db", "\n[colours]\nblue = 1\n");
+    let error = String::from_utf8_lossy(&broken.run(&["check"], "").stderr).into_owned();
+    assert!(error.contains("colours") && error.contains("countersign.toml"), "{error}");
+}
+
+#[test]
+fn vendors_are_adopted_once() {
+    let installation = Installation::new();
+    let adopt = ["vendors", "adopt", "--company", "blue-sparrow", "--since", "2020-01-01"];
+    assert!(installation.ok(&adopt, "").contains("2 vendors with 2 accounts"));
+    let output = installation.run(&adopt, "");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("adopted before"));
+}
