@@ -19,7 +19,7 @@ use crate::ids::NoRandomness;
 use crate::receipts::ReceiptKind;
 use crate::store::attempts::{self, Attempt, AttemptState};
 use crate::store::operations::{self, Owner, Reservation};
-use crate::store::{StoreError, Unit};
+use crate::store::{StoreError, Unit, people};
 
 /// How long a prepared operation waits for its commit.
 const PREPARED_WAITS: std::time::Duration = std::time::Duration::from_hours(24);
@@ -136,26 +136,28 @@ impl Gateway {
         Ok(())
     }
 
-    /// Decides once more on the facts after the claim.
-    async fn decide_again(&self, operation: &Operation, attempt: &Attempt) -> Stored<Again> {
-        let mandate_id = operation.origins.mandate.clone();
-        let mandate = self
+    /// Runs the stages again for an operation, under its mandate as the registry has it now.
+    async fn evaluate_again(&self, operation: &Operation) -> Stored<Evaluated> {
+        let id = operation.origins.mandate.clone();
+        let found = self
             .store()
-            .read(move |conn| {
-                Box::pin(async move { crate::store::people::find_mandate(conn, &mandate_id).await })
-            })
+            .read(move |conn| Box::pin(async move { people::find_mandate(conn, &id).await }))
             .await?;
-        let Some((mandate, _)) = mandate else {
+        let Some((mandate, _)) = found else {
             return Err(StoreError::inconsistent("operation", "mandate", "is not in the registry"));
         };
-        let evaluated = self
-            .evaluate(Subject {
-                operation: &operation.id,
-                action: &operation.action,
-                args: &operation.args,
-                mandate: &mandate,
-            })
-            .await;
+        let subject = Subject {
+            operation: &operation.id,
+            action: &operation.action,
+            args: &operation.args,
+            mandate: &mandate,
+        };
+        Ok(self.evaluate(subject).await)
+    }
+
+    /// Decides once more on the facts after the claim.
+    async fn decide_again(&self, operation: &Operation, attempt: &Attempt) -> Stored<Again> {
+        let evaluated = self.evaluate_again(operation).await?;
         let not_ready = self.pack_of(&operation.action).map(|pack| pack.not_ready());
         let same_hash = evaluated.substance.hash.as_deref() == Some(&attempt.operation_hash);
         Ok(match evaluated.verdict {
@@ -233,24 +235,7 @@ impl Gateway {
         operation: &Operation,
         proved_absent: Option<&Attempt>,
     ) -> Stored<()> {
-        let mandate_id = operation.origins.mandate.clone();
-        let mandate = self
-            .store()
-            .read(move |conn| {
-                Box::pin(async move { crate::store::people::find_mandate(conn, &mandate_id).await })
-            })
-            .await?;
-        let Some((mandate, _)) = mandate else {
-            return Err(StoreError::inconsistent("operation", "mandate", "is not in the registry"));
-        };
-        let mut evaluated = self
-            .evaluate(Subject {
-                operation: &operation.id,
-                action: &operation.action,
-                args: &operation.args,
-                mandate: &mandate,
-            })
-            .await;
+        let mut evaluated = self.evaluate_again(operation).await?;
         let not_ready =
             self.pack_of(&operation.action).is_none_or(|pack| !pack.not_ready().is_empty());
         if evaluated.verdict.is_ok() && not_ready {

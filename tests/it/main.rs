@@ -16,3 +16,5 @@ mod receipts;
 mod store;
 #[cfg(test)]
 mod support;
+#[cfg(test)]
+mod tidy;
