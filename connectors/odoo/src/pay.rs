@@ -213,3 +213,6 @@ fn recorded(row: OrderRow) -> Option<RecordedOrder> {
         at: row.at,
     })
 }
+
+#[cfg(test)]
+mod tests;
