@@ -175,7 +175,7 @@ async fn pay(answer: ResponseTemplate) -> Result<Booked, OrderError> {
 }
 
 #[track_caller]
-fn assert_unknown(answer: Result<Booked, OrderError>, what: &str) {
+fn assert_unknown(answer: &Result<Booked, OrderError>, what: &str) {
     assert!(matches!(answer, Err(OrderError::OutcomeUnknown { .. })), "{what}: {answer:?}");
 }
 
@@ -196,7 +196,7 @@ async fn an_answer_that_cannot_be_used_leaves_the_outcome_unknown() {
         ("date", "today"),
         ("residual", ""),
     ] {
-        assert_unknown(pay(booked_answer(change)).await, change.0);
+        assert_unknown(&pay(booked_answer(change)).await, change.0);
     }
     for (what, answer) in [
         ("false", value("<value><boolean>0</boolean></value>")),
@@ -212,7 +212,7 @@ async fn an_answer_that_cannot_be_used_leaves_the_outcome_unknown() {
         ("a page", ResponseTemplate::new(200).set_body_raw("<html>hello</html>", "text/html")),
         ("no type", ResponseTemplate::new(200).set_body_bytes(b"<html>".to_vec())),
     ] {
-        assert_unknown(pay(answer).await, what);
+        assert_unknown(&pay(answer).await, what);
     }
 }
 
@@ -222,14 +222,14 @@ async fn a_status_of_a_proxy_leaves_the_outcome_unknown() {
         let answer = ResponseTemplate::new(status)
             .insert_header("location", "/elsewhere")
             .set_body_raw("<html>Bad Gateway</html>", "text/html");
-        assert_unknown(pay(answer).await, &status.to_string());
+        assert_unknown(&pay(answer).await, &status.to_string());
     }
 }
 
 #[tokio::test]
 async fn a_late_answer_leaves_the_outcome_unknown() {
     let late = booked_answer(("", "")).set_delay(Duration::from_secs(30));
-    assert_unknown(pay(late).await, "late");
+    assert_unknown(&pay(late).await, "late");
 }
 
 #[tokio::test]
@@ -237,7 +237,7 @@ async fn a_fault_counts_by_its_kind() {
     let none = "Traceback (most recent call last):\n  (frames left out)\nTypeError: cannot marshal \
                 None unless allow_none is enabled";
     for (code, text) in [(1, none), (1, "COUNTERSIGN bad_request"), (0, "x"), (5, "x"), (-1, "x")] {
-        assert_unknown(pay(fault(code, text)).await, text);
+        assert_unknown(&pay(fault(code, text)).await, text);
     }
     let refused = |refusal| Err(OrderError::Refused(refusal));
     for (code, text, expected) in [
@@ -317,11 +317,9 @@ async fn a_wrong_password_of_the_payer_is_a_refusal() {
     assert_eq!(answer, Err(OrderError::Refused(Refusal::Other)));
 }
 
-/// Takes connections until the call is over, and answers the n-th as it is told; the last one is
-/// closed after the request without a byte.
+/// Answers the calls before the order as it is told, and closes after the order without a byte.
 async fn closes_on_the_order(listener: &TcpListener, answers: [String; 3]) {
-    let mut answers = answers.into_iter();
-    loop {
+    for answer in answers.map(Some).into_iter().chain([None]) {
         let (mut stream, _) = listener.accept().await.unwrap();
         let mut request = Vec::new();
         let mut chunk = [0; 4096];
@@ -329,7 +327,7 @@ async fn closes_on_the_order(listener: &TcpListener, answers: [String; 3]) {
             let count = stream.read(&mut chunk).await.unwrap();
             request.extend_from_slice(&chunk[..count]);
         }
-        if let Some(body) = answers.next() {
+        if let Some(body) = answer {
             let length = body.len();
             let head = format!(
                 "HTTP/1.1 200 OK\r\ncontent-type: text/xml\r\ncontent-length: {length}\r\n\r\n"
@@ -359,10 +357,9 @@ async fn a_connection_that_ends_without_an_answer_leaves_the_outcome_unknown() {
     let uid = whole("<value><int>7</int></value>");
     let answers = [uid.clone(), whole(&array(&actions)), uid];
     let (connector, order) = (connector(&url), order());
-    tokio::select! {
-        answer = connector.hand_over(&order) => assert_unknown(answer, "closed"),
-        () = closes_on_the_order(&listener, answers) => {}
-    }
+    let (answer, ()) =
+        tokio::join!(connector.hand_over(&order), closes_on_the_order(&listener, answers));
+    assert_unknown(&answer, "closed");
 }
 
 #[tokio::test]

@@ -41,7 +41,6 @@ const CLERK_PASSWORD: &str = "clerk in a test";
 pub(crate) struct WallClock;
 
 impl Clock for WallClock {
-    #[expect(clippy::disallowed_methods, reason = "this is the clock that is passed in")]
     fn now(&self) -> Timestamp {
         let since = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap();
         Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap())
@@ -104,11 +103,8 @@ impl Scene {
         let other_erp_company = prepare(&place, &admin).await;
         let clock_action = clock_action(&admin).await.unwrap();
         let lock = place.lock_file("run");
-        if alone {
-            lock.lock().unwrap()
-        } else {
-            lock.lock_shared().unwrap()
-        }
+        let locked = if alone { lock.lock() } else { lock.lock_shared() };
+        locked.unwrap();
         let (company, other_company) = (company("blue-sparrow"), company("other-side"));
         let odoo = Odoo::new(place.options(&place.url, other_erp_company)).unwrap();
         let store = format!("st_{:x}", random());
@@ -174,7 +170,7 @@ impl Scene {
             source_iban: Iban::parse(DEMO_COMPANY.iban).unwrap(),
             memo: "CS-1 R-1".to_owned(),
             date: WallClock.now().to_utc().date_naive(),
-            not_after: WallClock.now().plus(Duration::from_secs(120)),
+            not_after: WallClock.now().plus(Duration::from_mins(2)),
         }
     }
 
@@ -220,6 +216,11 @@ impl Scene {
         self.person("billing", &["account.group_account_invoice"]).await
     }
 
+    /// A person who keeps vendors and their accounts, but may trust none.
+    pub(crate) async fn contact_manager(&self) -> Seeder {
+        self.person("contacts", &["base.group_partner_manager"]).await
+    }
+
     async fn person(&self, name: &str, groups: &[&str]) -> Seeder {
         let login = format!("{name}-{:x}", random());
         let mut ids = vec![self.group("base.group_user").await];
@@ -235,7 +236,7 @@ impl Scene {
         Seeder::new(SeedOptions { admin, ..self.place.seed_options() }).unwrap()
     }
 
-    async fn group(&self, id: &str) -> i32 {
+    pub(crate) async fn group(&self, id: &str) -> i32 {
         #[derive(Deserialize)]
         struct Found {
             res_id: i32,
@@ -264,6 +265,10 @@ impl Scene {
     pub(crate) async fn erp_time(&self) -> Timestamp {
         let said = say(&self.admin, self.clock_action).await.unwrap();
         Timestamp::from_millis(said.parse().unwrap())
+    }
+
+    pub(crate) fn options(&self) -> Options {
+        self.place.options(&self.place.url, self.other_erp_company)
     }
 
     pub(crate) fn connector_at(&self, url: &str) -> Odoo {
@@ -336,7 +341,7 @@ impl Place {
             bank_admin: credential("cs-bank-admin"),
             companies: companies(other_company),
             time_zone: chrono_tz::Tz::UTC,
-            call_deadline: Duration::from_secs(120),
+            call_deadline: Duration::from_mins(2),
             clock: Arc::new(WallClock),
         }
     }
@@ -368,12 +373,11 @@ async fn prepare(place: &Place, admin: &Seeder) -> i32 {
     lock.lock().unwrap();
     let domain = json!([["name", "=", OTHER_COMPANY.name]]);
     let found: Vec<i32> = admin.call("res.company", "search", json!([domain])).await.unwrap();
-    let other = match found.first() {
-        Some(id) => *id,
-        None => {
-            admin.company(1, &DEMO_COMPANY).await.unwrap();
-            admin.another_company(&OTHER_COMPANY).await.unwrap()
-        }
+    let other = if let Some(id) = found.first() {
+        *id
+    } else {
+        admin.company(1, &DEMO_COMPANY).await.unwrap();
+        admin.another_company(&OTHER_COMPANY).await.unwrap()
     };
     if clock_action(admin).await.is_none() {
         keep_code(admin, CLOCK, CLOCK_CODE).await.unwrap();
