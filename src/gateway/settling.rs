@@ -1,6 +1,8 @@
 //! Settling: what became of an order, written down once; and the worker that finds out what nobody
 //! knows. It takes no input and is safe to repeat, in several daemons at once.
 
+use std::collections::BTreeSet;
+use std::sync::PoisonError;
 use std::time::Duration;
 
 use countersign_erp_source::Timestamp;
@@ -20,6 +22,10 @@ use crate::store::operations::{self, Reservation};
 
 /// How long an operation that cannot be sent is tried again.
 const UNSENT_TRIED_FOR: Duration = Duration::from_mins(15);
+/// An operation is looked at again after half the time that it has been open, within these bounds,
+/// so that an ERP in trouble is not kept busy with it.
+const LOOK_AGAIN_MIN: Duration = Duration::from_millis(250);
+const LOOK_AGAIN_MAX: Duration = Duration::from_secs(15);
 /// Operations that one round of the worker takes up.
 const ROUND_MAX: i64 = 200;
 
@@ -136,8 +142,12 @@ impl Gateway {
     /// The store failed; the next round comes.
     pub async fn settle_round(&self, alone: bool) -> Stored<()> {
         self.expire().await?;
-        for operation in self.in_state(Status::Executing).await? {
+        let (executing, unknown) =
+            (self.in_state(Status::Executing).await?, self.in_state(Status::Unknown).await?);
+        self.forget_all_but(executing.iter().chain(&unknown));
+        for operation in executing {
             match self.open_attempt(&operation).await? {
+                None if !self.is_due(&operation) => {}
                 None => self.try_unsent(&operation).await?,
                 Some(attempt) if self.is_orphan(&attempt, alone) => {
                     let reason = "the daemon that claimed it is gone".to_owned();
@@ -146,12 +156,33 @@ impl Gateway {
                 Some(_) => {}
             }
         }
-        for operation in self.in_state(Status::Unknown).await? {
+        for operation in unknown.into_iter().filter(|operation| self.is_due(operation)) {
             if let Some(attempt) = self.open_attempt(&operation).await? {
                 self.look_up(&operation, &attempt).await?;
             }
         }
         Ok(())
+    }
+
+    /// Whether it is time to look at the operation again; if so, the next time is later.
+    fn is_due(&self, operation: &Operation) -> bool {
+        let now = self.now();
+        let mut looked_at = self.0.looked_at.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((first, last)) = looked_at.get(&operation.id) {
+            let wait = (last.since(*first) / 2).clamp(LOOK_AGAIN_MIN, LOOK_AGAIN_MAX);
+            if now.since(*last) < wait {
+                return false;
+            }
+        }
+        let seen = looked_at.entry(operation.id.clone()).or_insert((now, now));
+        seen.1 = now;
+        true
+    }
+
+    fn forget_all_but<'a>(&self, live: impl Iterator<Item = &'a Operation>) {
+        let live: BTreeSet<_> = live.map(|operation| &operation.id).collect();
+        let mut looked_at = self.0.looked_at.lock().unwrap_or_else(PoisonError::into_inner);
+        looked_at.retain(|id, _| live.contains(id));
     }
 
     /// Whether nobody works on the attempt any more. The only daemon of a store knows its own.

@@ -298,3 +298,25 @@ async fn a_restored_older_store_freezes_and_never_pays_again() {
     expected.push(("INV-2".to_owned(), GLOBEX.to_owned(), "340.00".to_owned()));
     assert_eq!(daemon.payments().await, expected);
 }
+
+#[tokio::test]
+async fn a_daemon_killed_while_the_erp_works_pays_once_after_its_restart() {
+    let (installation, daemon, token) = with_one_call().await;
+    daemon.slow("register_payment", "1s").await;
+    let agent = daemon.agent(&token);
+    let calling = agent.clone();
+    let mut calls = tokio::task::JoinSet::new();
+    calls.spawn(async move {
+        calling.propose_into_the_void("k", &pay("INV-1", "V-100", "1200.00")).await;
+    });
+    daemon
+        .until("claimed", async || {
+            let found = agent.get("/v1/operations").await;
+            found.json["items"].as_array().is_some_and(|items| !items.is_empty())
+        })
+        .await;
+    daemon.kill();
+    let daemon = installation.start().await;
+    daemon.agent(&token).until_only(&daemon, "executed").await;
+    assert_eq!(daemon.payments().await, acme_paid());
+}

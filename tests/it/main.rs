@@ -1,6 +1,8 @@
 //! Everything from outside, in one binary.
 
 #[cfg(test)]
+mod attacks;
+#[cfg(test)]
 mod commands;
 #[cfg(test)]
 mod daemon;
