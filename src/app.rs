@@ -253,7 +253,7 @@ impl App {
             alone: self.base.settings.store.url.starts_with("sqlite://"),
             sync: self.sync(),
             health: Arc::default(),
-            refusals: Arc::new(Refusals::new(Arc::clone(&self.base.clock))),
+            refusals: Refusals::default(),
         }
     }
 

@@ -20,6 +20,7 @@ mod sandbox;
 mod serve;
 
 use std::fmt;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -33,7 +34,7 @@ use crate::ap::AccountsPayable;
 use crate::gateway::Gateway;
 use crate::gateway::refusals::Refusals;
 
-pub use hosts::{BadPublicUrl, Hosts};
+pub use hosts::{BadPublicUrl, Hosts, hosts};
 pub use rates::Limits;
 pub use sandbox::{SandboxAnswer, SandboxControl, SandboxError};
 pub use serve::serve;
@@ -42,38 +43,43 @@ use humans::humans_only;
 use problem::Problem;
 use rates::Rates;
 
-/// What the daemon around the API knows and the API does not.
+/// Whether the daemon around the API is ready to pay.
 #[async_trait]
-pub trait Daemon: Send + Sync + fmt::Debug {
-    /// Lets what others moved be seen before a request is looked at: the sandbox's clock.
-    ///
-    /// # Errors
-    /// Why the time is not known; for the log.
-    async fn sync(&self) -> Result<(), String>;
-
+pub trait Readiness: Send + Sync + fmt::Debug {
     /// What keeps the daemon from being ready; empty if it is. Anybody may read it.
-    fn problems(&self) -> Vec<String>;
+    async fn problems(&self) -> Vec<String>;
 }
 
+/// Brings up to date what others may have moved: the sandbox's clock.
+pub type SyncHook = Arc<dyn Fn() -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync>;
+
 /// What the API is made of.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct HttpState {
     /// Decides and executes.
     pub gateway: Gateway,
     /// Reads bills and vendors.
     pub ap: AccountsPayable,
     /// Counts callers that are not let in.
-    pub refusals: Arc<Refusals>,
+    pub refusals: Refusals,
     /// Under which names the daemon is served.
     pub hosts: Hosts,
     /// The daemon around.
-    pub daemon: Arc<dyn Daemon>,
+    pub readiness: Arc<dyn Readiness>,
     /// What links in answers begin with.
     pub public_url: String,
     /// Per mandate.
     pub limits: Limits,
     /// The sandbox ERP's control surface, where there is one and it may be used.
     pub sandbox: Option<Arc<dyn SandboxControl>>,
+    /// Called before each request is looked at.
+    pub sync: SyncHook,
+}
+
+impl fmt::Debug for HttpState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpState").field("hosts", &self.hosts).finish_non_exhaustive()
+    }
 }
 
 /// What every handler shares.

@@ -42,7 +42,7 @@ pub struct Workers {
     pub sync: Sync,
     /// What keeps the daemon from being ready, as of the newest rounds.
     pub health: Arc<Health>,
-    pub refusals: Arc<Refusals>,
+    pub refusals: Refusals,
 }
 
 /// What the newest rounds of the tasks found wrong.
@@ -91,9 +91,9 @@ impl Workers {
         while pause(SETTLE_EVERY, stop).await {
             (self.sync)().await;
             let round = self.gateway.settle_round(self.alone).await;
-            let counted = self.refusals.flush(&self.gateway).await;
-            self.health.set_store_fails(round.is_err() || counted.is_err());
-            for fault in [round.err(), counted.err()].into_iter().flatten() {
+            self.refusals.flush(&self.gateway).await;
+            self.health.set_store_fails(round.is_err());
+            if let Err(fault) = round {
                 let fault = anyhow::Error::new(fault);
                 tracing::error!("a round of settling failed: {fault:#}");
             }

@@ -9,9 +9,9 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::{App, remarks};
+use super::{App, Control, remarks};
 use crate::gateway::refusals::Refusals;
-use crate::http::{self, Hosts, HttpState, Limits, SandboxControl};
+use crate::http::{self, HttpState, Limits, Readiness, SandboxControl};
 use crate::receipts::{Receipt, ReceiptKind};
 use crate::settings::Settings;
 use crate::store::Role;
@@ -27,7 +27,7 @@ pub struct Daemon {
     /// Ends the workers, after the requests.
     working: CancellationToken,
     tasks: TaskTracker,
-    refusals: Arc<Refusals>,
+    refusals: Refusals,
 }
 
 impl Daemon {
@@ -53,13 +53,8 @@ impl Daemon {
 
     async fn serve(
         app: &App,
-    ) -> anyhow::Result<(
-        SocketAddr,
-        CancellationToken,
-        CancellationToken,
-        TaskTracker,
-        Arc<Refusals>,
-    )> {
+    ) -> anyhow::Result<(SocketAddr, CancellationToken, CancellationToken, TaskTracker, Refusals)>
+    {
         let settings = &app.base.settings;
         let listen = settings.server.listen;
         let listener = TcpListener::bind(listen)
@@ -68,27 +63,29 @@ impl Daemon {
         let address = listener.local_addr().context("`server.listen`")?;
         note_start(app).await?;
         let workers = app.workers();
-        let refusals = Arc::clone(&workers.refusals);
+        let refusals = workers.refusals.clone();
         let state = HttpState {
             gateway: app.gateway.clone(),
             ap: app.reading.clone(),
-            refusals: Arc::clone(&refusals),
-            hosts: Hosts::new(address, &settings.server.public_url)
-                .context("`server.public_url`")?,
-            daemon: Arc::new(Around { workers: workers.clone() }),
+            hosts: http::hosts(address, &settings.server.public_url)?,
+            readiness: Arc::new(workers.clone()),
             public_url: settings.server.public_url.clone(),
             limits: Limits {
                 proposals_per_minute: settings.limits.proposals_per_minute,
                 reads_per_minute: settings.limits.reads_per_minute,
             },
-            sandbox: sandbox(app, address),
+            sandbox: app.control().map(shared),
+            sync: app.sync(),
+            refusals: refusals.clone(),
         };
         let (serving, working) = (CancellationToken::new(), CancellationToken::new());
         let tasks = TaskTracker::new();
         workers.start(&tasks, &working);
         let router = http::router(state);
         let token = serving.clone();
-        tasks.spawn(async move { http::serve(listener, router, token).await });
+        tasks.spawn(async move {
+            http::serve(listener, router, token).await;
+        });
         Ok((address, serving, working, tasks, refusals))
     }
 
@@ -109,35 +106,19 @@ impl Daemon {
         self.working.cancel();
         self.tasks.close();
         self.tasks.wait().await;
-        if let Err(fault) = self.refusals.flush_all(&self.app.gateway).await {
-            let fault = anyhow::Error::new(fault);
-            tracing::error!("the last refusals were not written: {fault:#}");
-        }
+        self.refusals.flush_all(&self.app.gateway).await;
         self.app.close().await;
     }
 }
 
-/// The control surface, only with the sandbox and only on loopback.
-fn sandbox(app: &App, address: SocketAddr) -> Option<Arc<dyn SandboxControl>> {
-    let control = app.control().filter(|_| address.ip().is_loopback())?;
-    Some(Arc::new(control))
-}
-
-/// What HTTP knows of the daemon around it.
-#[derive(Debug)]
-struct Around {
-    workers: Workers,
+fn shared(control: Control) -> Arc<dyn SandboxControl> {
+    Arc::new(control)
 }
 
 #[async_trait]
-impl http::Daemon for Around {
-    async fn sync(&self) -> Result<(), String> {
-        (self.workers.sync)().await;
-        Ok(())
-    }
-
-    fn problems(&self) -> Vec<String> {
-        self.workers.problems()
+impl Readiness for Workers {
+    async fn problems(&self) -> Vec<String> {
+        Workers::problems(self)
     }
 }
 

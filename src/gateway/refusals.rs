@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use countersign_erp_source::{Clock, Timestamp};
+use countersign_erp_source::Timestamp;
 use serde_json::{Value, json};
 
-use super::{Gateway, Stored};
+use super::Gateway;
 use crate::domain::reason::Reason;
 use crate::receipts::{Receipt, ReceiptKind};
 
@@ -21,12 +21,9 @@ const RECEIPTS_IN_ONE_UNIT: usize = 500;
 /// Milliseconds in a minute.
 const MINUTE_MS: i64 = 60_000;
 
-/// The count of refusals since the last receipts.
-#[derive(Debug)]
-pub struct Refusals {
-    clock: Arc<dyn Clock>,
-    counts: Mutex<BTreeMap<Entry, u64>>,
-}
+/// The count of refusals since the last receipts; cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub struct Refusals(Arc<Mutex<BTreeMap<Entry, u64>>>);
 
 /// What is counted together. Ordered by the minute, so that minutes that are over come first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -49,14 +46,9 @@ impl Entry {
 }
 
 impl Refusals {
-    /// Nothing counted yet.
-    pub fn new(clock: Arc<dyn Clock>) -> Self {
-        Self { clock, counts: Mutex::default() }
-    }
-
     /// Counts one refusal.
-    pub fn note(&self, address: IpAddr, reason: Reason) {
-        let minute = self.minute();
+    pub fn note(&self, address: IpAddr, reason: Reason, at: Timestamp) {
+        let minute = minute_of(at);
         let mut counts = self.counts();
         let mut entry = Entry { minute, reason, address: Some(address.to_canonical()) };
         if counts.len() >= ENTRIES_MAX && !counts.contains_key(&entry) {
@@ -68,32 +60,26 @@ impl Refusals {
         add(&mut counts, entry, 1);
     }
 
-    /// Writes a receipt for each entry whose minute is over.
-    ///
-    /// # Errors
-    /// The store failed; what was not written stays counted.
-    pub async fn flush(&self, gateway: &Gateway) -> Stored<()> {
-        let minute = self.minute();
+    /// Writes a receipt for each entry whose minute is over. What cannot be written stays counted.
+    pub async fn flush(&self, gateway: &Gateway) {
+        let minute = minute_of(gateway.now());
         let over = {
             let mut counts = self.counts();
             let first = Entry { minute, reason: Reason::TokenInvalid, address: None };
             let present = counts.split_off(&first);
             std::mem::replace(&mut *counts, present)
         };
-        self.write(gateway, over).await
+        self.write(gateway, over).await;
     }
 
     /// Writes a receipt for every entry: at the end of the process.
-    ///
-    /// # Errors
-    /// The store failed; what was not written stays counted.
-    pub async fn flush_all(&self, gateway: &Gateway) -> Stored<()> {
+    pub async fn flush_all(&self, gateway: &Gateway) {
         let all = std::mem::take(&mut *self.counts());
-        self.write(gateway, all).await
+        self.write(gateway, all).await;
     }
 
-    async fn write(&self, gateway: &Gateway, counted: BTreeMap<Entry, u64>) -> Stored<()> {
-        let now = self.clock.now();
+    async fn write(&self, gateway: &Gateway, counted: BTreeMap<Entry, u64>) {
+        let now = gateway.now();
         let mut left: Vec<(Entry, u64)> = counted.into_iter().collect();
         while !left.is_empty() {
             let rest = left.split_off(left.len().min(RECEIPTS_IN_ONE_UNIT));
@@ -117,25 +103,25 @@ impl Refusals {
                 })
                 .await;
             if let Err(fault) = written {
+                tracing::error!(error = %fault, "refusals could not be written down: {fault}");
                 // Rather twice in the ledger than never.
                 let mut counts = self.counts();
                 for (entry, count) in left.into_iter().chain(rest) {
                     add(&mut counts, entry, count);
                 }
-                return Err(fault);
+                return;
             }
             left = rest;
         }
-        Ok(())
-    }
-
-    fn minute(&self) -> i64 {
-        self.clock.now().as_millis().div_euclid(MINUTE_MS)
     }
 
     fn counts(&self) -> MutexGuard<'_, BTreeMap<Entry, u64>> {
-        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn minute_of(at: Timestamp) -> i64 {
+    at.as_millis().div_euclid(MINUTE_MS)
 }
 
 fn add(counts: &mut BTreeMap<Entry, u64>, entry: Entry, more: u64) {
@@ -149,27 +135,22 @@ mod tests {
 
     use super::*;
 
-    #[derive(Debug)]
-    struct Fixed;
-
-    impl Clock for Fixed {
-        fn now(&self) -> Timestamp {
-            Timestamp::from_millis(5 * MINUTE_MS + 1)
-        }
-    }
-
     #[test]
     fn many_addresses_are_counted_together_beyond_the_limit() {
-        let refusals = Refusals::new(Arc::new(Fixed));
-        for number in 0..20_000_u32 {
-            refusals.note(IpAddr::V4(Ipv4Addr::from_bits(number)), Reason::TokenInvalid);
-        }
-        refusals.note(IpAddr::V4(Ipv4Addr::from_bits(1)), Reason::TokenInvalid);
+        let refusals = Refusals::default();
+        let refuse = |number, minute: i64| {
+            let address = IpAddr::V4(Ipv4Addr::from_bits(number));
+            let at = Timestamp::from_millis(minute * MINUTE_MS + 1);
+            refusals.note(address, Reason::TokenInvalid, at);
+        };
+        (0..20_000).for_each(|number| refuse(number, 5));
+        refuse(1, 5);
+        refuse(1, 6);
         let counts = refusals.counts();
         assert_eq!(counts.len(), ENTRIES_MAX + 1);
         let first = Entry { minute: 5, reason: Reason::TokenInvalid, address: None };
-        assert_eq!(counts.get(&first), Some(&10_000));
-        assert_eq!(counts.values().sum::<u64>(), 20_001);
+        assert_eq!(counts.get(&first), Some(&10_001));
+        assert_eq!(counts.values().sum::<u64>(), 20_002);
         let at = first.data(3).get("minute").cloned();
         assert_eq!(at, Some(json!("1970-01-01T00:05:00.000Z")));
     }

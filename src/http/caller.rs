@@ -27,7 +27,7 @@ impl FromRequestParts<Shared> for Agent {
             None => Err(AuthnError::Refused(Reason::TokenInvalid)),
         };
         if let Err(AuthnError::Refused(reason)) = &outcome {
-            shared.state().refusals.note(address(parts), *reason);
+            shared.state().refusals.note(address(parts), *reason, gateway.now());
         }
         let caller = outcome?;
         let kind = if matches!(parts.method, Method::GET | Method::HEAD) {

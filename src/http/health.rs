@@ -16,7 +16,7 @@ pub(super) async fn live() -> Json<Value> {
 
 /// Whether everything that a payment needs is there.
 pub(super) async fn ready(State(shared): State<Shared>) -> Result<Json<Value>, Problem> {
-    let problems = shared.state().daemon.problems();
+    let problems = shared.state().readiness.problems().await;
     if problems.is_empty() {
         Ok(Json(json!({ "status": "ready" })))
     } else {

@@ -19,35 +19,35 @@ pub struct Hosts {
     origins: BTreeSet<String>,
 }
 
-impl Hosts {
-    /// The names of a daemon that listens there and is known as `public_url`.
-    ///
-    /// # Errors
-    /// [`BadPublicUrl`].
-    pub fn new(listen: SocketAddr, public_url: &str) -> Result<Self, BadPublicUrl> {
-        let mut all = Self { hosts: BTreeSet::new(), origins: BTreeSet::new() };
-        // "All addresses" is no address that anybody calls.
-        if !listen.ip().is_unspecified() {
-            all.add("http", &listen.to_string(), 80);
-        }
-        let bad = || BadPublicUrl(public_url.to_owned());
-        let url: Uri = public_url.parse().ok().ok_or_else(bad)?;
-        let authority = url.authority().filter(|name| is_plain(name)).ok_or_else(bad)?;
-        if !matches!(url.path(), "" | "/") || url.query().is_some() || public_url.contains('#') {
-            return Err(bad());
-        }
-        let scheme = url.scheme().ok_or_else(bad)?;
-        let port = if *scheme == Scheme::HTTPS {
-            443
-        } else if *scheme == Scheme::HTTP {
-            80
-        } else {
-            return Err(bad());
-        };
-        all.add(scheme.as_str(), authority.as_str(), port);
-        Ok(all)
+/// The names of a daemon that listens there and is known as `public_url`.
+///
+/// # Errors
+/// [`BadPublicUrl`].
+pub fn hosts(listen: SocketAddr, public_url: &str) -> Result<Hosts, BadPublicUrl> {
+    let mut all = Hosts { hosts: BTreeSet::new(), origins: BTreeSet::new() };
+    // "All addresses" is no address that anybody calls.
+    if !listen.ip().is_unspecified() {
+        all.add("http", &listen.to_string(), 80);
     }
+    let bad = || BadPublicUrl(public_url.to_owned());
+    let url: Uri = public_url.parse().ok().ok_or_else(bad)?;
+    let authority = url.authority().filter(|name| is_plain(name)).ok_or_else(bad)?;
+    if !matches!(url.path(), "" | "/") || url.query().is_some() || public_url.contains('#') {
+        return Err(bad());
+    }
+    let scheme = url.scheme().ok_or_else(bad)?;
+    let port = if *scheme == Scheme::HTTPS {
+        443
+    } else if *scheme == Scheme::HTTP {
+        80
+    } else {
+        return Err(bad());
+    };
+    all.add(scheme.as_str(), authority.as_str(), port);
+    Ok(all)
+}
 
+impl Hosts {
     /// Adds a name, with and without the port if it is the one that clients leave out.
     fn add(&mut self, scheme: &str, host: &str, default_port: u16) {
         let host = host.to_ascii_lowercase();
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     fn hosts() -> Hosts {
-        Hosts::new("127.0.0.1:8490".parse().unwrap(), "https://pay.example.com").unwrap()
+        super::hosts("127.0.0.1:8490".parse().unwrap(), "https://pay.example.com").unwrap()
     }
 
     fn with(name: &header::HeaderName, values: &[&str]) -> HeaderMap {
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn all_addresses_is_no_name() {
-        let hosts = Hosts::new("0.0.0.0:80".parse().unwrap(), "http://[::1]:8490/").unwrap();
+        let hosts = super::hosts("0.0.0.0:80".parse().unwrap(), "http://[::1]:8490/").unwrap();
         let uri = Uri::from_static("/");
         assert!(!hosts.are_asked(&with(&header::HOST, &["0.0.0.0"]), &uri));
         assert!(hosts.are_asked(&with(&header::HOST, &["[::1]:8490"]), &uri));
@@ -166,7 +166,7 @@ mod tests {
             "https://pay.example.com?x=1",
             "https://pay.example.com/#x",
         ] {
-            assert!(Hosts::new("127.0.0.1:1".parse().unwrap(), bad).is_err(), "`{bad}`");
+            assert!(super::hosts("127.0.0.1:1".parse().unwrap(), bad).is_err(), "`{bad}`");
         }
     }
 }

@@ -154,3 +154,103 @@ pub(super) fn http_status(operation: &Operation) -> StatusCode {
         },
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use countersign_erp_source::CompanyId;
+    use serde_json::json;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::domain::decision::Effect;
+    use crate::domain::names::{MandateId, Name, OperationId};
+    use crate::domain::operation::{Decision, KeptFact, Origins, ReceiptRef, Substance};
+
+    fn pending() -> Operation {
+        let at = Timestamp::from_millis(1_793_520_000_123);
+        let name = |text: &str| Name::parse(text).unwrap();
+        let fact =
+            |value: Value, agents_see| KeptFact { value, source: "erp".to_owned(), at, agents_see };
+        let param = Param {
+            value: "FR7630006000011234567890189".to_owned(),
+            masked: "FR76…0189".to_owned(),
+            origin: Origin::SystemOfRecord,
+            reference: "vendors/V-100".to_owned(),
+            bound: None,
+        };
+        Operation {
+            id: OperationId::from_uuid(Uuid::from_u128(7)),
+            action: "invoice.pay".to_owned(),
+            origins: Origins {
+                company: CompanyId::new("blue-sparrow").unwrap(),
+                principal: name("marie"),
+                agent: name("ap-agent"),
+                mandate: MandateId::from_uuid(Uuid::from_u128(8)),
+            },
+            key: "k".to_owned(),
+            request_digest: String::new(),
+            args: "{}".to_owned(),
+            prepare: false,
+            status: Status::Pending,
+            decision: Decision {
+                effect: Effect::FourEyes,
+                stage: Stage::Policy,
+                reasons: vec!["fresh-account-needs-four-eyes".to_owned()],
+                detail: "waits".to_owned(),
+                policy: Some("sha256:00".to_owned()),
+            },
+            substance: Substance {
+                params: [("payee_iban".to_owned(), param)].into(),
+                facts: [
+                    ("iban_age_days".to_owned(), fact(json!(2), true)),
+                    ("vendor_auto_24h_e2".to_owned(), fact(json!(124_000), false)),
+                ]
+                .into(),
+                hash: Some("ab".to_owned()),
+                ..Substance::default()
+            },
+            level: Level::FourEyes,
+            waits_until: Some(at),
+            result: None,
+            receipt: ReceiptRef { seq: 41, hash: "cd".to_owned() },
+            created_at: at,
+            updated_at: at,
+            version: 1,
+        }
+    }
+
+    #[test]
+    fn an_agent_sees_its_operation_masked() {
+        let operation = pending();
+        let view = OperationView::for_agent(&operation, "https://pay.example.com/");
+        let text = serde_json::to_string(&view).unwrap();
+        let expected = concat!(
+            r#"{"id":"op_00000000000000000000000000000007","action":"invoice.pay","#,
+            r#""status":"pending","company":"blue-sparrow","principal":"marie","#,
+            r#""agent":"ap-agent","decision":{"effect":"four_eyes","stage":"policy","#,
+            r#""reasons":["fresh-account-needs-four-eyes"],"detail":"waits","#,
+            r#""policy":"sha256:00"},"operation_hash":"ab","params":{"payee_iban":"#,
+            r#"{"value":"FR76…0189","origin":"system_of_record","ref":"vendors/V-100"}},"#,
+            r#""facts":{"iban_age_days":2},"approval":{"level":"four_eyes","url":"#,
+            r#""https://pay.example.com/console/operations/op_00000000000000000000000000000007","#,
+            r#""expires_at":"2026-11-01T08:00:00.123Z","granted_by":[]},"result":null,"#,
+            r#""receipt":{"hash":"cd"},"created_at":"2026-11-01T08:00:00.123Z","#,
+            r#""updated_at":"2026-11-01T08:00:00.123Z"}"#,
+        );
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn a_denial_has_the_status_of_its_stage() {
+        let denied = |stage| {
+            let mut operation = pending();
+            operation.status = Status::Denied;
+            operation.decision.stage = stage;
+            http_status(&operation).as_u16()
+        };
+        assert_eq!(http_status(&pending()).as_u16(), 202);
+        assert_eq!(denied(Stage::Contract), 422);
+        assert_eq!(denied(Stage::Error), 503);
+        assert_eq!(denied(Stage::Execution), 403);
+    }
+}

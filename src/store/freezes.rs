@@ -82,7 +82,7 @@ pub async fn is_frozen(
     company: &CompanyId,
     counterparty: &str,
 ) -> Result<bool, StoreError> {
-    let sql = "select count(*) as found from freeze where removed_at is null and (scope = 'all' \
+    let sql = "select count(*) as found from freezes where removed_at is null and (scope = 'all' \
                or (scope = 'company' and company = $1) \
                or (scope = 'vendor' and company = $1 and counterparty = $2))";
     let args = [company.as_str().into(), counterparty.into()];
@@ -92,7 +92,7 @@ pub async fn is_frozen(
 /// Places a freeze.
 pub async fn place(conn: &mut Conn<'_>, freeze: &Freeze) -> Result<(), StoreError> {
     let (company, counterparty) = freeze.scope.parts();
-    let sql = "insert into freeze (id, scope, company, counterparty, reason, cause, automatic, \
+    let sql = "insert into freezes (id, scope, company, counterparty, reason, cause, automatic, \
                placed_by, placed_at) values ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
     let args = [
         freeze.id.as_str().into(),
@@ -123,7 +123,7 @@ pub async fn stands(
 /// The freezes in force, the oldest first.
 pub async fn in_force(conn: &mut Conn<'_>) -> Result<Vec<Freeze>, StoreError> {
     let sql = "select id, scope, company, counterparty, reason, cause, placed_by, placed_at \
-               from freeze where removed_at is null order by id";
+               from freezes where removed_at is null order by id";
     conn.fetch_all(sql, &[]).await?.iter().map(freeze_from_row).collect()
 }
 
@@ -135,7 +135,7 @@ pub async fn remove(
     because: &str,
     at: Timestamp,
 ) -> Result<bool, StoreError> {
-    let sql = "update freeze set removed_by = $1, removed_because = $2, removed_at = $3 \
+    let sql = "update freezes set removed_by = $1, removed_because = $2, removed_at = $3 \
                where id = $4 and removed_at is null";
     let args = [by.into(), because.into(), at.as_millis().into(), id.as_str().into()];
     Ok(conn.execute(sql, &args).await? == 1)

@@ -18,12 +18,14 @@ pub(crate) const ACME: &str = "FR7630006000011234567890189";
 pub(crate) const GLOBEX: &str = "DE89370400440532013000";
 /// A valid number that nobody in the world has.
 pub(crate) const NOBODYS: &str = "NL91ABNA0417164300";
-/// The red-fox company's own and its vendor's.
+/// The red-fox company's own.
 pub(crate) const FOX_SOURCE: &str = "BE68539007547034";
-pub(crate) const FOX_VENDOR: &str = "GB29NWBK60161331926819";
 
 /// How long anything may take before a test gives up.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How often a condition is looked at.
+const PACE: Duration = Duration::from_millis(25);
 
 /// Two companies; the first with two vendors and four bills.
 pub(crate) const WORLD: &str = include_str!("daemon/world.toml");
@@ -238,9 +240,10 @@ impl Daemon {
     /// Waits until the condition holds.
     pub(crate) async fn until(&self, what: &str, condition: impl AsyncFn() -> bool) {
         let started = Instant::now();
+        let mut pace = tokio::time::interval(PACE);
         while !condition().await {
             assert!(started.elapsed() < PATIENCE, "not {what} within {PATIENCE:?}: {}", self.log());
-            tokio::task::yield_now().await;
+            pace.tick().await;
         }
     }
 
@@ -271,9 +274,10 @@ impl Daemon {
     /// Waits until the process has ended by itself.
     pub(crate) async fn until_dead(mut self) {
         let started = Instant::now();
+        let mut pace = tokio::time::interval(PACE);
         while self.child.try_wait().unwrap().is_none() {
             assert!(started.elapsed() < PATIENCE, "the daemon lives: {}", self.log());
-            tokio::task::yield_now().await;
+            pace.tick().await;
         }
     }
 
@@ -367,10 +371,10 @@ pub(crate) struct Agent {
 
 /// A payment of a bill on the account on file of its vendor.
 pub(crate) fn pay(bill: &str, vendor: &str, amount: &str) -> Value {
-    pay_to(bill, json!({ "ref": vendor }), amount)
+    pay_to(bill, &json!({ "ref": vendor }), amount)
 }
 
-pub(crate) fn pay_to(bill: &str, payee: Value, amount: &str) -> Value {
+pub(crate) fn pay_to(bill: &str, payee: &Value, amount: &str) -> Value {
     json!({ "action": "invoice.pay", "args": {
         "invoice_ref": bill, "payee_iban": payee, "amount": amount, "currency": "EUR",
         "source_account": { "ref": "BNK1" },

@@ -138,12 +138,12 @@ async fn the_payee_is_the_bills_own_vendor_or_nobody() {
         ("d", json!({ "ref": "V-200" })),
         ("e", json!({ "ref": "V-999" })),
     ] {
-        let answer = agent.propose(key, &pay_to("INV-1", payee, "1200.00")).await;
+        let answer = agent.propose(key, &pay_to("INV-1", &payee, "1200.00")).await;
         answer.is_denied(403, "provenance", "payee_not_on_file");
     }
     // Any accepted spelling of the record's own number is the record.
     let spelled = json!("fr76 3000 6000 0112 3456 7890 189");
-    agent.propose("f", &pay_to("INV-1", spelled, "1200.00")).await.is_executed();
+    agent.propose("f", &pay_to("INV-1", &spelled, "1200.00")).await.is_executed();
     assert_eq!(daemon.payments().await, acme_paid());
 }
 

@@ -101,11 +101,18 @@ pub trait Fixture: Send + Sync {
 }
 
 /// One `#[tokio::test]` of each check. Takes the path of an async function without parameters that
-/// makes a [`Fixture`](crate::conformance::Fixture).
+/// makes a [`Fixture`](crate::conformance::Fixture); with `if` before it, one that makes an `Option`
+/// of it, and where that is `None` the tests pass over.
 #[macro_export]
 macro_rules! conformance_tests {
+    (if $make_fixture:path) => {
+        $crate::conformance_tests! { @all if $make_fixture }
+    };
     ($make_fixture:path) => {
-        $crate::conformance_tests! { @each $make_fixture;
+        $crate::conformance_tests! { @all always $make_fixture }
+    };
+    (@all $when:tt $make_fixture:path) => {
+        $crate::conformance_tests! { @each $when $make_fixture;
             a_bill_of_another_company_is_none
             a_missing_record_is_none
             an_unknown_company_is_no_answer
@@ -146,7 +153,16 @@ macro_rules! conformance_tests {
             a_journal_that_is_not_ours_is_refused
         }
     };
-    (@each $make_fixture:path; $($check:ident)+) => {
+    (@each if $make_fixture:path; $($check:ident)+) => {
+        $(
+            #[tokio::test]
+            async fn $check() {
+                let Some(fixture) = $make_fixture().await else { return };
+                $crate::conformance::$check(&fixture).await;
+            }
+        )+
+    };
+    (@each always $make_fixture:path; $($check:ident)+) => {
         $(
             #[tokio::test]
             async fn $check() {

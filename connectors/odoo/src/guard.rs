@@ -99,12 +99,12 @@ pub(crate) const TRIGGERS: [Trigger; 3] = [
     },
 ];
 
-/// The table of orders.
+/// The table of orders, and the one by which payments of a journal take turns.
 pub(crate) const ORDER_TABLE: &str = include_str!("guard/order_table.sql");
 
-/// What the table must hold to, as PostgreSQL prints it.
-pub(crate) const CONSTRAINTS: [&str; 3] =
-    ["PRIMARY KEY (marker)", "UNIQUE (store, seq)", "UNIQUE (payment)"];
+/// What the tables must hold to, as PostgreSQL prints it.
+pub(crate) const CONSTRAINTS: [&str; 4] =
+    ["PRIMARY KEY (marker)", "UNIQUE (store, seq)", "UNIQUE (payment)", "PRIMARY KEY (journal)"];
 
 /// Notes on vendors and on their accounts are the evidence of who changed what, and stay.
 pub(crate) const KEEP_NOTES_DOMAIN: &str = "[('model', 'not in', ('res.partner', \

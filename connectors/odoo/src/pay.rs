@@ -71,7 +71,7 @@ impl Odoo {
         let answer = match answer {
             Ok(answer) => answer.countersign,
             Err(error) => {
-                if let CallError::Fault(_) = &error {
+                if error.may_be_stale() {
                     self.forget_actions().await;
                 }
                 return Err(order_error(error));
@@ -127,7 +127,7 @@ impl Odoo {
             reason: "the guard is not installed in Odoo: run `countersign odoo install`".to_owned(),
         })?;
         let answer = self.payer.run(id, told).await;
-        if let Err(CallError::Fault(_)) = &answer {
+        if answer.as_ref().is_err_and(CallError::may_be_stale) {
             self.forget_actions().await;
         }
         answer.map_err(|error| error.of_read(Identity::Payer))
@@ -213,3 +213,6 @@ fn recorded(row: OrderRow) -> Option<RecordedOrder> {
         at: row.at,
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -109,8 +109,9 @@ impl Session {
         ];
         let body = xmlrpc::write_call("execute_kw", params).map_err(unsendable)?;
         let answer = self.post(Service::Object, body).await;
-        if let Err(CallError::Denied(_) | CallError::Fault(_)) = &answer {
-            // The user may have been replaced by another one of the same login.
+        // The user may have been replaced by another one of the same login. Asking anew after every
+        // refusal would cost Odoo a check of the password each time.
+        if answer.as_ref().is_err_and(CallError::may_be_stale) {
             self.uid.lock().await.take();
         }
         answer
@@ -169,6 +170,17 @@ impl Session {
 }
 
 impl CallError {
+    /// Whether an id that we remember, of a user or an action, may not be there any more. Odoo
+    /// reports that as it reports any refusal by a rule of the business; what our own text or a
+    /// missing right refuses was found.
+    pub(crate) fn may_be_stale(&self) -> bool {
+        match self {
+            Self::Denied(_) => true,
+            Self::Fault(fault) => fault.code == FAULT_REFUSED && fault.marker().is_none(),
+            Self::NotSent(_) | Self::Lost(_) | Self::Unreadable(_) => false,
+        }
+    }
+
     /// What the failure means for a read under that identity.
     pub(crate) fn of_read(self, identity: Identity) -> ReadError {
         match self {

@@ -298,6 +298,15 @@ impl Seeder {
         let answer = self.session.call(model, method, args, named).await;
         answer.map_err(|error| failed(model, method, &error))
     }
+
+    /// Runs a server action and tells it something under our own name.
+    ///
+    /// # Errors
+    /// The call that failed.
+    pub async fn run(&self, action: i32, told: Json) -> Result<(), SeedError> {
+        let answer = self.session.run::<serde::de::IgnoredAny>(action, told).await;
+        answer.map(|_answer| ()).map_err(|error| failed("ir.actions.server", "run", &error))
+    }
 }
 
 fn failed(model: &str, method: &str, error: &CallError) -> SeedError {

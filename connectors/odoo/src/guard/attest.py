@@ -11,7 +11,7 @@ env.cr.execute("""
         'key_halves', (SELECT count(*) FROM ir_config_parameter WHERE key IN ('countersign.seal_inner', 'countersign.seal_outer') AND value ~ '^[0-9a-f]{128}$'),
         'newest_seq', (SELECT coalesce(max(seq), 0) FROM countersign_order WHERE store = %s),
         'models_of_table', (SELECT count(*) FROM ir_model WHERE replace(model, '.', '_') = 'countersign_order'),
-        'constraints', (SELECT coalesce(json_agg(pg_get_constraintdef(oid)), '[]') FROM pg_constraint WHERE conrelid = 'countersign_order'::regclass),
+        'constraints', (SELECT coalesce(json_agg(pg_get_constraintdef(oid)), '[]') FROM pg_constraint WHERE conrelid IN ('countersign_order'::regclass, 'countersign_turn'::regclass)),
         'actions', (SELECT coalesce(json_agg(json_build_object(
             'name', a.name->>'en_US', 'state', a.state, 'code', encode(sha256(convert_to(coalesce(a.code, ''), 'UTF8')), 'hex'),
             'groups', (SELECT coalesce(json_agg(g.name->>'en_US' ORDER BY g.id), '[]') FROM ir_act_server_group_rel r JOIN res_groups g ON g.id = r.gid WHERE r.act_id = a.id))), '[]')

@@ -19,3 +19,7 @@ CREATE TABLE IF NOT EXISTS countersign_order (
     CONSTRAINT countersign_order_seq UNIQUE (store, seq)
 );
 CREATE INDEX IF NOT EXISTS countersign_order_bill ON countersign_order (bill);
+CREATE TABLE IF NOT EXISTS countersign_turn (
+    journal int NOT NULL CONSTRAINT countersign_turn_journal PRIMARY KEY,
+    turns bigint NOT NULL
+);

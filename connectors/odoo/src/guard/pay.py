@@ -91,6 +91,13 @@ else:
     if not method:
         raise UserError('COUNTERSIGN journal_mismatch')
 
+    # One payment of a journal at a time. Two at once would take the same number, and the database
+    # would refuse the second in a way that tells the caller nothing. Whoever waited here begins anew.
+    env.cr.execute("""
+        INSERT INTO countersign_turn (journal, turns) VALUES (%s, 1)
+        ON CONFLICT (journal) DO UPDATE SET turns = countersign_turn.turns + 1
+    """, [journal.id])
+
     # One bill, one wizard, no default taken: each figure is the order's.
     before = bill.amount_residual
     wizard = su['account.payment.register'].with_context(active_model='account.move', active_ids=bill.ids).create({

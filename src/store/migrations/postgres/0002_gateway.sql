@@ -97,7 +97,7 @@ create unique index attempt_open_uniq on attempt (operation) where state = 'open
 create unique index attempt_booked_uniq on attempt (operation) where state = 'booked';
 create index attempt_by_thing on attempt (company, thing);
 create index attempt_by_operation on attempt (operation, seq);
-create table freeze (
+create table freezes (
   id text not null constraint freeze_pk primary key,
   scope text not null constraint freeze_scope_known check (scope in ('all', 'company', 'vendor')),
   company text,
@@ -111,7 +111,7 @@ create table freeze (
   removed_at bigint,
   removed_because text
 );
-create index freeze_in_force on freeze (scope) where removed_at is null;
+create index freeze_in_force on freezes (scope) where removed_at is null;
 create table alarm (
   id text not null constraint alarm_pk primary key,
   kind text not null,

@@ -1,0 +1,153 @@
+//! The port's own suite against Odoo.
+
+use async_trait::async_trait;
+use countersign_erp_source::conformance::{Edit, Fixture};
+use countersign_erp_source::{
+    AccountId, BillId, CompanyId, ErpSource, Iban, SealKey, Timestamp, VendorId,
+};
+use countersign_odoo::seed::SeedError;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::scene::{self, Scene, account_id, bill_id, new_iban, vendor_id};
+
+struct OdooFixture {
+    scene: Scene,
+    unused: Iban,
+}
+
+async fn fixture() -> Option<OdooFixture> {
+    let scene = scene::enter().await?;
+    // The first sign-in of an identity costs Odoo much; the short deadlines of some checks are not
+    // for that.
+    scene.odoo.list_orders(&scene.store, 0, 1).await.unwrap();
+    Some(OdooFixture { scene, unused: new_iban() })
+}
+
+fn number(id: &str) -> i32 {
+    id.parse().unwrap()
+}
+
+/// Methods that answer with nothing are reported as failed after they worked.
+fn whatever_it_says(answer: Result<bool, SeedError>) {
+    match answer {
+        Ok(_) => {}
+        Err(error) => assert!(error.to_string().contains("fault 1"), "{error}"),
+    }
+}
+
+impl OdooFixture {
+    async fn write(&self, model: &str, id: &str, values: serde_json::Value) {
+        self.scene.write(model, number(id), values).await.unwrap();
+    }
+
+    async fn pay_by_hand(&self, bill: i32, amount: &str) {
+        // What the form does that a person fills in.
+        let code = format!(
+            "w = env['account.payment.register'].with_context(active_model='account.move', \
+             active_ids=[{bill}]).create({{'amount': {amount}, \
+             'payment_difference_handling': 'open'}})\n\
+             w.action_create_payments()\n\
+             action = {{'said': 'done'}}\n"
+        );
+        self.scene.run_code(&code).await.unwrap();
+    }
+}
+
+#[async_trait]
+impl Fixture for OdooFixture {
+    fn erp(&self) -> &dyn ErpSource {
+        &self.scene.odoo
+    }
+
+    fn seal_key(&self) -> &SealKey {
+        &self.scene.key
+    }
+
+    fn company(&self) -> &CompanyId {
+        &self.scene.company
+    }
+
+    async fn foreign_bill(&self) -> (CompanyId, BillId) {
+        let there = self.scene.open_bill_in(self.scene.other_erp_company, "100.00").await;
+        (self.scene.other_company.clone(), bill_id(there.bill))
+    }
+
+    async fn open_bill(&self, total: &str) -> (BillId, VendorId, AccountId) {
+        let open = self.scene.open_bill(total).await;
+        (bill_id(open.bill), vendor_id(open.vendor.vendor), account_id(open.vendor.account))
+    }
+
+    fn unused_iban(&self) -> &str {
+        self.unused.electronic()
+    }
+
+    fn unused_ids(&self) -> (BillId, VendorId) {
+        (bill_id(999_999_999), vendor_id(999_999_999))
+    }
+
+    async fn edit(&self, edit: Edit) {
+        match edit {
+            Edit::ArchiveAccount(account) => {
+                let values = json!({ "active": false });
+                self.write("res.partner.bank", account.as_str(), values).await;
+            }
+            Edit::ChangeNumber(account, number) => {
+                // Odoo lets the number of a trusted account be changed only by taking the trust.
+                let values = json!({ "acc_number": number, "allow_out_payment": false });
+                self.write("res.partner.bank", account.as_str(), values).await;
+            }
+            Edit::Distrust(account) => {
+                let values = json!({ "allow_out_payment": false });
+                self.write("res.partner.bank", account.as_str(), values).await;
+            }
+            Edit::CancelBill(bill) => {
+                for method in ["button_draft", "button_cancel"] {
+                    let args = json!([[number(bill.as_str())]]);
+                    whatever_it_says(self.scene.admin.call("account.move", method, args).await);
+                }
+            }
+            Edit::PayByHand(bill, amount) => {
+                self.pay_by_hand(number(bill.as_str()), &amount).await;
+            }
+            Edit::UndoPayment(bill) => {
+                let vendor = self.scene.vendor_of(number(bill.as_str())).await;
+                for payment in self.scene.payments_to(vendor).await {
+                    let args = json!([[payment.id]]);
+                    let answer = self.scene.admin.call("account.payment", "action_draft", args);
+                    whatever_it_says(answer.await);
+                }
+            }
+        }
+    }
+
+    async fn payments_of(&self, bill: &BillId) -> Vec<String> {
+        #[derive(Deserialize)]
+        struct Found {
+            id: i32,
+        }
+        let domain = json!([["id", "=", number(bill.as_str())]]);
+        let found: Vec<Found> = self
+            .scene
+            .admin
+            .call("account.move", "search_read", json!([domain, ["id"]]))
+            .await
+            .unwrap();
+        let Some(found) = found.first() else { return Vec::new() };
+        // Each vendor of a check has one bill, so what was paid to him was paid for it, settled or
+        // not.
+        let vendor = self.scene.vendor_of(found.id).await;
+        let payments = self.scene.payments_to(vendor).await;
+        payments.iter().map(|payment| format!("{:.2}", payment.amount)).collect()
+    }
+
+    async fn erp_time(&self) -> Timestamp {
+        self.scene.erp_time().await
+    }
+
+    async fn wait_past(&self, moment: Timestamp) {
+        while self.scene.erp_time().await <= moment {}
+    }
+}
+
+countersign_erp_source::conformance_tests!(if fixture);

@@ -1,0 +1,166 @@
+//! Installing, and that an attestation sees every change to what was installed.
+
+use countersign_erp_source::{ErpSource, Identity, OrderError, Refusal, SealKey};
+use countersign_odoo::guard::{InstallError, install};
+use countersign_odoo::{Credential, Odoo};
+use secrecy::SecretString;
+use serde_json::json;
+
+use crate::scene::{self, Scene, credential};
+
+async fn problems(scene: &Scene) -> Vec<String> {
+    scene.odoo.attest(&scene.store).await.unwrap().problems()
+}
+
+/// Changes something, asserts that it is seen, installs again, and asserts that all is well.
+async fn assert_seen_and_repaired(scene: &Scene, named: &str) {
+    let found = problems(scene).await;
+    assert!(found.iter().any(|problem| problem.contains(named)), "{named}: {found:?}");
+    assert!(found.iter().all(|problem| problem.contains("countersign odoo install")), "{found:?}");
+    install(&scene.install_options()).await.unwrap();
+    assert_eq!(problems(scene).await, Vec::<String>::new());
+}
+
+async fn action(scene: &Scene, name: &str) -> i32 {
+    let domain = json!([["name", "=", name]]);
+    let found: Vec<i32> =
+        scene.admin.call("ir.actions.server", "search", json!([domain])).await.unwrap();
+    *found.first().unwrap()
+}
+
+async fn sql(scene: &Scene, statement: &str) {
+    let code = format!("env.cr.execute('{statement}')\naction = {{'said': 'done'}}\n");
+    scene.run_code(&code).await.unwrap();
+}
+
+#[tokio::test]
+async fn installing_again_changes_nothing() {
+    let Some(scene) = scene::enter_alone().await else { return };
+    let done = install(&scene.install_options()).await.unwrap();
+    assert_eq!(done, countersign_odoo::guard::Installed::default());
+    assert_eq!(problems(&scene).await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn another_key_is_refused_once_something_was_booked() {
+    let Some(scene) = scene::enter_alone().await else { return };
+    let scenery = scene.open_bill("20.00").await;
+    scene.pay(scene.order(&scenery)).await.unwrap();
+    let mut options = scene.install_options();
+    options.seal_key = SealKey::from_bytes([9; 32]);
+    let answer = install(&options).await;
+    assert!(matches!(answer, Err(InstallError::OtherKey { orders: 1.. })), "{answer:?}");
+    let next = scene.open_bill("20.00").await;
+    scene.pay(scene.order(&next)).await.unwrap();
+}
+
+#[tokio::test]
+async fn an_administrator_never_becomes_an_identity() {
+    let Some(scene) = scene::enter_alone().await else { return };
+    let mut options = scene.install_options();
+    options.reader.login.clone_from(&options.admin.login);
+    let login = options.admin.login.clone();
+    assert_eq!(install(&options).await, Err(InstallError::LoginIsAdministrator { login }));
+    assert_eq!(problems(&scene).await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_wrong_administrator_installs_nothing() {
+    let Some(scene) = scene::enter().await else { return };
+    let mut options = scene.install_options();
+    options.admin = credential("cs-reader");
+    let login = "cs-reader".to_owned();
+    assert_eq!(install(&options).await, Err(InstallError::NotAdministrator { login }));
+    options.admin = Credential { password: SecretString::from("wrong"), ..options.admin };
+    assert_eq!(install(&options).await, Err(InstallError::Denied));
+}
+
+#[tokio::test]
+async fn a_changed_action_is_seen() {
+    let Some(scene) = scene::enter_alone().await else { return };
+    let pay = action(&scene, "Countersign: pay a bill").await;
+    let code = "raise UserError('COUNTERSIGN bad_request')";
+    scene.write("ir.actions.server", pay, json!({ "code": code })).await.unwrap();
+    assert_seen_and_repaired(&scene, "Countersign: pay a bill").await;
+
+    let look_up = action(&scene, "Countersign: look up an order").await;
+    scene.write("ir.actions.server", look_up, json!({ "groups_id": [[5, 0, 0]] })).await.unwrap();
+    assert_seen_and_repaired(&scene, "Countersign: look up an order").await;
+}
+
+#[tokio::test]
+async fn a_missing_action_is_seen_and_pays_nothing() {
+    let Some(scene) = scene::enter_alone().await else { return };
+    let pay = action(&scene, "Countersign: pay a bill").await;
+    let scenery = scene.open_bill("10.00").await;
+    // The connector has seen the action before it goes.
+    assert_eq!(problems(&scene).await, Vec::<String>::new());
+    scene.admin.call::<bool>("ir.actions.server", "unlink", json!([[pay]])).await.unwrap();
+    let answer = scene.pay(scene.order(&scenery)).await;
+    assert_eq!(answer, Err(OrderError::Refused(Refusal::Other)));
+    let answer = scene.pay(scene.order(&scenery)).await;
+    assert!(matches!(answer, Err(OrderError::NotSent { .. })), "{answer:?}");
+    assert_seen_and_repaired(&scene, "Countersign: pay a bill").await;
+    scene.pay(scene.order(&scenery)).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_trigger_that_does_not_fire_is_seen() {
+    let Some(scene) = scene::enter_alone().await else { return };
+    sql(&scene, "ALTER TABLE account_payment DISABLE TRIGGER countersign_keep_payment").await;
+    assert_seen_and_repaired(&scene, "countersign_keep_payment").await;
+    sql(&scene, "DROP TRIGGER countersign_keep_order ON countersign_order").await;
+    assert_seen_and_repaired(&scene, "countersign_keep_order").await;
+}
+
+#[tokio::test]
+async fn what_was_booked_cannot_be_taken_off_the_table() {
+    let Some(scene) = scene::enter().await else { return };
+    let scenery = scene.open_bill("10.00").await;
+    scene.pay(scene.order(&scenery)).await.unwrap();
+    for statement in [
+        "DELETE FROM countersign_order",
+        "UPDATE countersign_order SET amount = 1",
+        "TRUNCATE countersign_order",
+    ] {
+        let code = format!("env.cr.execute('{statement}')\naction = {{'said': 'done'}}\n");
+        assert!(scene.run_code(&code).await.is_err(), "{statement}");
+    }
+    assert_eq!(scene.odoo.list_orders(&scene.store, 0, 10).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_right_too_many_is_seen() {
+    let Some(scene) = scene::enter_alone().await else { return };
+    for (login, group, named) in [
+        ("cs-payer", "account.group_account_invoice", "payer: may"),
+        ("cs-reader", "base.group_partner_manager", "reader: could write a bank account"),
+        ("cs-bank-admin", "base.group_user", "bank-admin: may read"),
+    ] {
+        let domain = json!([["login", "=", login]]);
+        let user: Vec<i32> =
+            scene.admin.call("res.users", "search", json!([domain])).await.unwrap();
+        let group = scene.group(group).await;
+        let values = json!({ "groups_id": [[4, group, 0]] });
+        scene.write("res.users", *user.first().unwrap(), values).await.unwrap();
+        assert_seen_and_repaired(&scene, named).await;
+    }
+}
+
+#[tokio::test]
+async fn a_wrong_password_is_a_problem_of_that_identity_and_pays_nothing() {
+    let Some(scene) = scene::enter().await else { return };
+    let mut options = scene.options();
+    options.payer.password = SecretString::from("wrong");
+    let odoo = Odoo::new(options).unwrap();
+    let attested = odoo.attest(&scene.store).await.unwrap();
+    assert_eq!(attested.guard_problems, Vec::<String>::new());
+    for proof in attested.identities {
+        assert_eq!(proof.problems.is_empty(), proof.identity != Identity::Payer, "{proof:?}");
+    }
+    let scenery = scene.open_bill("10.00").await;
+    let order = scene.sealed(scene.order(&scenery));
+    let answer = odoo.register_payment(&order).await;
+    assert_eq!(answer, Err(OrderError::Refused(Refusal::Other)));
+    assert!(scene.payments_to(scenery.vendor.vendor).await.is_empty());
+}

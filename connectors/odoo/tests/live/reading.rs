@@ -1,0 +1,158 @@
+//! What is read of accounts, bills and companies, beyond the port's own suite.
+
+use countersign_erp_source::{
+    AccountNumber, BillKind, BillQuery, BillState, ErpSource, Iban, PhoneKind, Vendor,
+    VendorAccount,
+};
+use countersign_odoo::seed::DEMO_COMPANY;
+use serde::de::IgnoredAny;
+use serde_json::json;
+
+use crate::scene::{self, OTHER_COMPANY, Scene, Scenery, bill_id, euros, new_iban, vendor_id};
+
+async fn vendor(scene: &Scene, scenery: &Scenery) -> Vendor {
+    let id = vendor_id(scenery.vendor.vendor);
+    scene.odoo.find_vendor(&scene.company, &id).await.unwrap().unwrap()
+}
+
+async fn account(scene: &Scene, scenery: &Scenery) -> VendorAccount {
+    vendor(scene, scenery).await.accounts.first().unwrap().clone()
+}
+
+#[tokio::test]
+async fn trust_and_order_are_no_change_of_an_account_and_activity_is() {
+    let Some(scene) = scene::enter().await else { return };
+    let scenery = scene.open_bill("10.00").await;
+    let id = scenery.vendor.account;
+    let fresh = account(&scene, &scenery).await;
+    assert!(!fresh.changed_after_creation && fresh.unchanged_since.is_some());
+    // Odoo's dates have whole seconds, and the writes must fall into another one.
+    let created = scene.erp_time().await;
+    while scene.erp_time().await.as_secs() <= created.as_secs() {}
+
+    scene.write("res.partner.bank", id, json!({ "allow_out_payment": false })).await.unwrap();
+    scene.write("res.partner.bank", id, json!({ "sequence": 3 })).await.unwrap();
+    scene.write("res.partner.bank", id, json!({ "allow_out_payment": true })).await.unwrap();
+    let trusted = account(&scene, &scenery).await;
+    assert_eq!(trusted, fresh);
+
+    scene.write("res.partner.bank", id, json!({ "active": false })).await.unwrap();
+    scene.write("res.partner.bank", id, json!({ "active": true })).await.unwrap();
+    let again = account(&scene, &scenery).await;
+    assert!(again.changed_after_creation && again.unchanged_since > fresh.unchanged_since);
+}
+
+#[tokio::test]
+async fn all_accounts_of_a_vendor_are_shown_in_odoos_order() {
+    let Some(scene) = scene::enter().await else { return };
+    let scenery = scene.open_bill("10.00").await;
+    let partner = scenery.vendor.vendor;
+    let create = |values| scene.admin.call::<i32>("res.partner.bank", "create", json!([values]));
+    let first = new_iban();
+    let first_id = create(json!({
+        "partner_id": partner, "acc_number": first.electronic(), "sequence": 1,
+    }))
+    .await
+    .unwrap();
+    create(json!({ "partner_id": partner, "acc_number": "no iban at all", "active": false }))
+        .await
+        .unwrap();
+    let of_other = create(json!({
+        "partner_id": partner, "acc_number": new_iban().electronic(),
+        "company_id": scene.other_erp_company,
+    }))
+    .await
+    .unwrap();
+
+    let vendor = vendor(&scene, &scenery).await;
+    let shown = vendor.accounts.first().unwrap();
+    assert_eq!(shown.id.as_str(), first_id.to_string());
+    assert_eq!(shown.number.iban(), Some(&first));
+    assert!(!shown.erp_allows, "an account that nobody trusts");
+    let other = vendor.accounts.iter().find(|account| account.number.iban().is_none()).unwrap();
+    assert!(!other.active && matches!(other.number, AccountNumber::Other(_)));
+    let foreign = vendor.accounts.iter().find(|a| a.id.as_str() == of_other.to_string());
+    assert!(foreign.is_none_or(|account| !account.erp_allows));
+    assert_eq!(vendor.phones.first().unwrap().kind, PhoneKind::Phone);
+    assert_eq!(vendor.phones.first().unwrap().raw, "+49 30 5550 1");
+}
+
+#[tokio::test]
+async fn a_draft_and_a_credit_note_read_as_what_they_are() {
+    let Some(scene) = scene::enter().await else { return };
+    let scenery = scene.open_bill("10.00").await;
+    let line = json!({
+        "name": "Returned", "quantity": 1, "price_unit": "4.00", "tax_ids": [[6, 0, []]],
+    });
+    let values = json!({
+        "move_type": "in_refund", "partner_id": scenery.vendor.vendor, "ref": "CN-1",
+        "invoice_date": "2026-11-20", "invoice_line_ids": [[0, 0, line]],
+    });
+    let note: i32 = scene.admin.call("account.move", "create", json!([values])).await.unwrap();
+    let read = || async {
+        scene.odoo.find_bill(&scene.company, &bill_id(note)).await.unwrap().unwrap().bill
+    };
+    let draft = read().await;
+    assert_eq!((draft.kind, draft.state), (BillKind::CreditNote, BillState::Draft));
+    let _posted: IgnoredAny =
+        scene.admin.call("account.move", "action_post", json!([[note]])).await.unwrap();
+    let posted = read().await;
+    assert_eq!(posted.state, BillState::Posted);
+    assert_eq!(posted.header.total, euros("4.00"));
+    assert_eq!(posted.payable.total, euros("4.00"));
+    assert_eq!(posted.reference.as_deref(), Some("CN-1"));
+    assert!(!posted.is_open() && posted.consistent_vendor().is_ok());
+
+    let mut query = BillQuery {
+        vendor: Some(vendor_id(scenery.vendor.vendor)),
+        limit: 10,
+        ..BillQuery::default()
+    };
+    assert_eq!(scene.odoo.list_bills(&scene.company, &query).await.unwrap().len(), 2);
+    query.open_only = true;
+    let open = scene.odoo.list_bills(&scene.company, &query).await.unwrap();
+    let ids: Vec<_> = open.iter().map(|reading| reading.bill.id.clone()).collect();
+    assert_eq!(ids, [bill_id(scenery.bill)]);
+    query.due_before = chrono::NaiveDate::from_ymd_opt(2026, 12, 30);
+    assert_eq!(scene.odoo.list_bills(&scene.company, &query).await.unwrap(), vec![]);
+    query.due_before = chrono::NaiveDate::from_ymd_opt(2026, 12, 31);
+    assert_eq!(scene.odoo.list_bills(&scene.company, &query).await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_vendor_that_became_anothers_child_is_none_any_more() {
+    let Some(scene) = scene::enter().await else { return };
+    let (child, parent) = (scene.open_bill("10.00").await, scene.open_bill("10.00").await);
+    let values = json!({ "parent_id": parent.vendor.vendor, "is_company": false });
+    scene.write("res.partner", child.vendor.vendor, values).await.unwrap();
+    let id = vendor_id(child.vendor.vendor);
+    assert_eq!(scene.odoo.find_vendor(&scene.company, &id).await.unwrap(), None);
+    let answer = scene.pay(scene.order(&child)).await;
+    assert!(answer.is_err(), "{answer:?}");
+}
+
+#[tokio::test]
+async fn each_company_pays_from_its_own_account() {
+    let Some(scene) = scene::enter().await else { return };
+    for (company, seed) in [(&scene.company, DEMO_COMPANY), (&scene.other_company, OTHER_COMPANY)] {
+        let sources = scene.odoo.source_accounts(company).await.unwrap();
+        let [source] = sources.as_slice() else { panic!("{sources:?}") };
+        assert_eq!(source.iban, Iban::parse(seed.iban).unwrap());
+        assert_eq!((source.journal.as_str(), source.currency), ("BNK1", scene::eur()));
+    }
+}
+
+#[tokio::test]
+async fn the_demonstration_can_be_seeded_and_paid() {
+    let Some(scene) = scene::enter().await else { return };
+    let demo = scene.admin.demo("2026-11-15", "2026-12-31").await.unwrap();
+    let bill = scene.odoo.find_bill(&scene.company, &bill_id(demo.inv_2290)).await;
+    let reading = bill.unwrap().unwrap();
+    assert_eq!(reading.bill.reference.as_deref(), Some("INV-2290"));
+    assert_eq!(reading.bill.header.total, euros("1840.00"));
+    assert_eq!(reading.vendor.as_ref().unwrap().name, "ACME Supplies");
+    let account = reading.vendor.unwrap().accounts.first().unwrap().clone();
+    assert!(account.erp_allows && account.number.iban().is_some());
+    let bill = scene.odoo.find_bill(&scene.company, &bill_id(demo.inv_2291)).await;
+    assert_eq!(bill.unwrap().unwrap().bill.header.total, euros("1200.00"));
+}
