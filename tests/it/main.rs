@@ -9,6 +9,8 @@ mod daemon;
 #[cfg(test)]
 mod exactly_once;
 #[cfg(test)]
+mod examples;
+#[cfg(test)]
 mod http;
 #[cfg(test)]
 mod payments;
