@@ -120,8 +120,9 @@ pub async fn claimed(
 ) -> Result<Claimed, StoreError> {
     let sql = "select cast(coalesce(sum(minor), 0) as bigint) as minor, min(total_minor) as total, \
                min(currency) as currency, count(distinct currency) as currencies \
-               from (select case when operation <> $3 then coalesce(booked_minor, amount_minor) \
-               else 0 end as minor, total_minor, currency from attempt \
+               from (select case when operation = $3 then 0 \
+               when booked_minor > amount_minor then booked_minor \
+               else amount_minor end as minor, total_minor, currency from attempt \
                where company = $1 and thing = $2 and state in ('open', 'booked') \
                union all select amount_minor, total_minor, currency from adopted_order \
                where company = $1 and thing = $2) as claimed";
@@ -178,12 +179,30 @@ pub async fn insert(conn: &mut Conn<'_>, attempt: &Attempt) -> Result<(), StoreE
     conn.execute_one(sql, &args).await
 }
 
-/// Closes an open attempt. `false` if it is not open any more.
+/// The state of the attempt with that marker, if there is one.
+pub async fn state_of(
+    conn: &mut Conn<'_>,
+    marker: &str,
+) -> Result<Option<AttemptState>, StoreError> {
+    let sql = "select state from attempt where marker = $1";
+    let Some(row) = conn.fetch_optional(sql, &[marker.into()]).await? else { return Ok(None) };
+    let state = AttemptState::from_code(&row.text("state")?);
+    state.map(Some).ok_or_else(|| row.inconsistent("state", "cannot be read"))
+}
+
+/// Whether the store has that marker as something that counts for its bill.
+pub async fn counts(conn: &mut Conn<'_>, marker: &str) -> Result<bool, StoreError> {
+    let state = state_of(conn, marker).await?;
+    Ok(matches!(state, Some(AttemptState::Open | AttemptState::Booked)))
+}
+
+/// Closes an open attempt, with the payment and the minor units that were booked in its currency.
+/// `false` if it is not open any more.
 pub async fn settle(
     conn: &mut Conn<'_>,
     marker: &str,
     state: AttemptState,
-    booked: Option<(&str, Amount)>,
+    booked: Option<(&str, Option<i64>)>,
     note: &str,
     at: Timestamp,
 ) -> Result<bool, StoreError> {
@@ -192,7 +211,7 @@ pub async fn settle(
     let args = [
         state.code().into(),
         booked.map(|(payment, _)| payment).into(),
-        booked.map(|(_, amount)| amount.minor()).into(),
+        booked.and_then(|(_, minor)| minor).into(),
         note.into(),
         at.as_millis().into(),
         marker.into(),
@@ -234,12 +253,8 @@ impl std::fmt::Debug for AdoptedOrder {
 
 /// Takes an order over. `false` if the store knows it.
 pub async fn take_over(conn: &mut Conn<'_>, order: &AdoptedOrder) -> Result<bool, StoreError> {
-    // Only what counts for the bill anyway is known: an order that was given up here and is booked
-    // there must count.
-    let known = "select count(*) as found from attempt \
-                 where marker = $1 and state in ('open', 'booked')";
-    let marker = [order.marker.as_str().into()];
-    if conn.fetch_one(known, &marker).await?.int("found")? > 0 {
+    // An order that was given up here and is booked there must count.
+    if counts(conn, &order.marker).await? {
         return Ok(false);
     }
     let sql = "insert into adopted_order (seq, marker, company, thing, amount_minor, total_minor, \
