@@ -115,7 +115,8 @@ impl Standing {
 
     fn not_paid(&self, resolved: &Resolved) -> Result<(), Denial> {
         let pinned = self.pinned_total(resolved);
-        if self.claimed.sum_minor > 0 && self.claimed.sum_minor >= pinned.minor() {
+        // What only may be booked is somebody's live operation, not a paid bill.
+        if self.claimed.booked_minor > 0 && self.claimed.booked_minor >= pinned.minor() {
             return Err(Denial::new(Stage::Execution, Reason::AlreadyPaid));
         }
         Ok(())

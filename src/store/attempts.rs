@@ -105,8 +105,10 @@ impl std::fmt::Debug for Attempt {
 /// What is claimed or booked for a thing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claimed {
-    /// The sum in minor units.
+    /// The sum in minor units, of what may be booked too.
     pub sum_minor: i64,
+    /// The sum in minor units of what is booked.
+    pub booked_minor: i64,
     /// The total that the first of them pinned.
     pub total: Option<Amount>,
 }
@@ -118,13 +120,17 @@ pub async fn claimed(
     thing: &str,
     but: &OperationId,
 ) -> Result<Claimed, StoreError> {
-    let sql = "select cast(coalesce(sum(minor), 0) as bigint) as minor, min(total_minor) as total, \
+    let sql = "select cast(coalesce(sum(minor), 0) as bigint) as minor, \
+               cast(coalesce(sum(minor * is_booked), 0) as bigint) as booked, \
+               min(total_minor) as total, \
                min(currency) as currency, count(distinct currency) as currencies \
                from (select case when operation = $3 then 0 \
                when booked_minor > amount_minor then booked_minor \
-               else amount_minor end as minor, total_minor, currency from attempt \
+               else amount_minor end as minor, \
+               case when state = 'booked' then 1 else 0 end as is_booked, \
+               total_minor, currency from attempt \
                where company = $1 and thing = $2 and state in ('open', 'booked') \
-               union all select amount_minor, total_minor, currency from adopted_order \
+               union all select amount_minor, 1, total_minor, currency from adopted_order \
                where company = $1 and thing = $2) as claimed";
     let args = [company.as_str().into(), thing.into(), but.as_str().into()];
     let row = conn.fetch_one(sql, &args).await?;
@@ -139,7 +145,7 @@ pub async fn claimed(
         }
         _ => None,
     };
-    Ok(Claimed { sum_minor: row.int("minor")?, total })
+    Ok(Claimed { sum_minor: row.int("minor")?, booked_minor: row.int("booked")?, total })
 }
 
 /// The operation's open attempt, if there is one.
