@@ -252,6 +252,18 @@ async fn a_vendor_first_seen_later_needs_four_eyes() {
 }
 
 #[tokio::test]
+async fn an_unverified_account_beside_another_is_not_paid_even_where_the_bill_names_it() {
+    let (_installation, daemon, agent) = ready().await;
+    daemon.put_vop("Newcomer", NOBODYS, "match").await;
+    let accounts = json!([{ "iban": NOBODYS }, { "iban": "BE62510007547061" }]);
+    daemon.put_vendor("V-300", json!({ "name": "Newcomer", "accounts": accounts })).await;
+    let bill = json!({ "vendor": "V-300", "amount": "10.00", "payee_iban": NOBODYS });
+    daemon.put_bill("INV-9", bill).await;
+    let answer = agent.propose("a", &pay("INV-9", "V-300", "10.00")).await;
+    answer.is_denied(403, "policy", "ambiguous-account-never-paid");
+}
+
+#[tokio::test]
 async fn payee_checks_decide() {
     let (_installation, daemon, agent) = ready().await;
     daemon.put_vop("ACME SAS", ACME, "no_match").await;
