@@ -254,6 +254,7 @@ mod tests {
         let mut known = adopted(&honest, None);
         for between in [vendor(vec![account("1", "V", TWO, true)]), vendor(vec![])] {
             let changed = compare(&known, &between, now().plus(DAY));
+            assert_eq!(changed.observed.len(), 1, "the change itself was not seen");
             known.accounts = changed.observed;
             let back = compare(&known, &honest, now().plus(DAY * 2));
             assert_eq!(only_status(&back, "1"), AccountStatus::ChangedInErp);

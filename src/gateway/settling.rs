@@ -178,6 +178,11 @@ impl Gateway {
         Ok(())
     }
 
+    /// Whether anything that a round took up is still worked on.
+    pub fn is_settling(&self) -> bool {
+        !self.0.busy.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
     fn begin(&self, id: &OperationId) -> Option<Busy> {
         let mut busy = self.0.busy.lock().unwrap_or_else(PoisonError::into_inner);
         busy.insert(id.clone()).then(|| Busy { gateway: self.clone(), id: id.clone() })
