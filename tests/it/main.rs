@@ -9,6 +9,8 @@ mod exactly_once;
 #[cfg(test)]
 mod http;
 #[cfg(test)]
+mod live;
+#[cfg(test)]
 mod payments;
 #[cfg(test)]
 mod receipts;
