@@ -20,7 +20,7 @@ use crate::clock::SystemClock;
 use crate::gateway::policy::Policies;
 use crate::gateway::refusals::Refusals;
 use crate::gateway::{Gateway, Parts, Rules};
-use crate::ids::SystemRandomness;
+use crate::ids::{Randomness, SystemRandomness};
 use crate::keys::Keys;
 use crate::settings::{ErpKind, Login, OdooSettings, ProviderKind, Settings};
 use crate::store::{Role, Store, StoreOptions};
@@ -43,6 +43,8 @@ pub struct Base {
     pub sandbox: Option<Sandbox>,
     /// The store.
     pub store: Store,
+    /// Random bits.
+    pub randomness: Arc<dyn Randomness>,
 }
 
 /// The whole gateway on its connectors.
@@ -84,7 +86,8 @@ impl Base {
             role,
         };
         let store = Store::open(options).await.context("`store.url`")?;
-        Ok(Self { settings, keys, clock, sandbox, store })
+        let randomness = Arc::new(SystemRandomness::default());
+        Ok(Self { settings, keys, clock, sandbox, store, randomness })
     }
 
     /// Lets go of the store, after what is queued is written.
@@ -234,7 +237,7 @@ impl App {
             store: base.store.clone(),
             keys: Arc::clone(&base.keys),
             clock: Arc::clone(&base.clock),
-            randomness: Arc::new(SystemRandomness::default()),
+            randomness: Arc::clone(&base.randomness),
             rules: Rules {
                 expires_after: settings.approvals.expires_after,
                 cooling_off: settings.approvals.cooling_off,

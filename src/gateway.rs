@@ -14,8 +14,9 @@ pub mod refusals;
 mod settling;
 mod standing;
 
+use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use countersign_erp_source::{Clock, Timestamp};
@@ -24,6 +25,7 @@ use tokio::task::JoinHandle;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
+use crate::domain::names::OperationId;
 use crate::ids::{self, NoRandomness, Randomness};
 use crate::keys::Keys;
 use crate::store::{Store, StoreError};
@@ -87,6 +89,8 @@ struct Inner {
     daemon: String,
     /// Work that no hung-up client and no shutdown may drop half way.
     tasks: TaskTracker,
+    /// When the settle worker first and last looked at an operation.
+    looked_at: Mutex<BTreeMap<OperationId, (Timestamp, Timestamp)>>,
     /// Wakes whoever waits for an operation to change.
     changed: Notify,
 }
@@ -117,6 +121,7 @@ impl Gateway {
             rules,
             daemon,
             tasks,
+            looked_at: Mutex::default(),
             changed,
         })))
     }

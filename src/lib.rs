@@ -1,4 +1,4 @@
-//! Countersign: the caller proposes, the gateway decides, humans countersign.
+#![doc = include_str!("ARCHITECTURE.md")]
 #![expect(
     missing_docs,
     reason = "the inside of a daemon; `domain` and the connectors are documented"

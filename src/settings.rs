@@ -33,6 +33,9 @@ pub struct Settings {
     /// The file's own folder.
     #[serde(skip)]
     pub folder: PathBuf,
+    /// The file itself.
+    #[serde(skip)]
+    pub file: PathBuf,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -221,7 +224,7 @@ impl Settings {
             .map_err(|fault| unfit(fault.to_string()))?;
         let absolute = std::path::absolute(file).map_err(|fault| unfit(fault.to_string()))?;
         let folder = absolute.parent().map(Path::to_owned).unwrap_or_default();
-        let settings = Self { folder, ..settings };
+        let settings = Self { folder, file: absolute, ..settings };
         settings.check().map_err(unfit)?;
         Ok(settings)
     }
@@ -257,7 +260,7 @@ impl Settings {
     /// A password, from its file, which others must not be able to read.
     pub fn password(&self, key: &'static str, login: &Login) -> Result<String, SettingsError> {
         let path = self.path(&login.password_file);
-        let file = self.folder.clone();
+        let file = self.file.clone();
         let text = std::fs::read_to_string(&path).map_err(|source| SettingsError::File {
             key,
             file: file.clone(),

@@ -82,6 +82,9 @@ impl Workers {
         let settling = self.clone();
         let token = stop.clone();
         tasks.spawn(async move { settling.settle(&token).await });
+        let expiring = self.clone();
+        let token = stop.clone();
+        tasks.spawn(async move { expiring.expire(&token).await });
         let proving = self.clone();
         let token = stop.clone();
         tasks.spawn(async move { proving.prove_and_adopt(&token).await });
@@ -91,7 +94,6 @@ impl Workers {
         while pause(SETTLE_EVERY, stop).await {
             (self.sync)().await;
             let round = self.gateway.settle_round(self.alone).await;
-            self.refusals.flush(&self.gateway).await;
             self.health.set_store_fails(round.is_err());
             if let Err(fault) = round {
                 let fault = anyhow::Error::new(fault);
@@ -100,10 +102,22 @@ impl Workers {
         }
     }
 
+    async fn expire(&self, stop: &CancellationToken) {
+        while pause(SETTLE_EVERY, stop).await {
+            (self.sync)().await;
+            if let Err(fault) = self.gateway.expire_round().await {
+                let fault = anyhow::Error::new(fault);
+                tracing::error!("a round of expiring failed: {fault:#}");
+            }
+            self.refusals.flush(&self.gateway).await;
+        }
+    }
+
     async fn prove_and_adopt(&self, stop: &CancellationToken) {
         loop {
             (self.sync)().await;
-            let ready = self.adopt().await & self.prove().await;
+            // An ERP that is not proved is not the one to learn vendors from.
+            let ready = self.prove().await && self.adopt().await;
             if !pause(if ready { PROVE_EVERY } else { PROVE_AGAIN }, stop).await {
                 return;
             }

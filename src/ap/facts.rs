@@ -256,3 +256,71 @@ pub(super) fn floor(facts: &Facts) -> Vec<Reason> {
     ];
     checks.into_iter().filter(|(refused, _)| *refused).map(|(_, reason)| reason).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn good() -> Collector {
+        let mut all = Collector { facts: Facts::default(), at: Timestamp::from_millis(0) };
+        for name in [
+            "invoice_open",
+            "bill_consistent",
+            "payee_is_invoice_vendor",
+            "amount_within_residual",
+            "currency_matches_invoice",
+            "erp_allows_account",
+        ] {
+            all.flag(name, true, "test");
+        }
+        all.flag("is_own_account", false, "test");
+        all.word("bank_status", "BankStatus", "adopted", "test");
+        all.word("vop", "Vop", "match", "test");
+        all.word("payee_sanctioned", "Sanctions", "no", "test");
+        all
+    }
+
+    const FLAGS: [(&str, Reason); 7] = [
+        ("invoice_open", Reason::FloorBillNotOpen),
+        ("bill_consistent", Reason::FloorBillInconsistent),
+        ("payee_is_invoice_vendor", Reason::FloorOtherVendor),
+        ("amount_within_residual", Reason::FloorOverResidual),
+        ("currency_matches_invoice", Reason::FloorOtherCurrency),
+        ("erp_allows_account", Reason::FloorErpForbids),
+        ("is_own_account", Reason::FloorOwnAccount),
+    ];
+
+    #[test]
+    fn each_fact_alone_refuses_when_it_is_wrong() {
+        assert_eq!(floor(&good().facts), []);
+        for (name, reason) in FLAGS {
+            let mut wrong = good();
+            let right = wrong.facts.is_true(name);
+            wrong.flag(name, !right, "test");
+            assert_eq!(floor(&wrong.facts), [reason], "{name}");
+        }
+        let words = [
+            ("bank_status", "BankStatus", "changed_in_erp", Reason::FloorChangedInErp),
+            ("bank_status", "BankStatus", "ambiguous", Reason::FloorAmbiguous),
+            ("vop", "Vop", "no_match", Reason::FloorVopNoMatch),
+            ("payee_sanctioned", "Sanctions", "yes", Reason::FloorSanctioned),
+        ];
+        for (name, list, word, reason) in words {
+            let mut wrong = good();
+            wrong.word(name, list, word, "test");
+            assert_eq!(floor(&wrong.facts), [reason], "{word}");
+        }
+    }
+
+    #[test]
+    fn an_absent_fact_refuses_as_well() {
+        let found = floor(&Facts::default());
+        for (name, reason) in FLAGS {
+            assert!(found.contains(&reason), "{name}");
+        }
+        for reason in [Reason::FloorChangedInErp, Reason::FloorVopNoMatch, Reason::FloorSanctioned]
+        {
+            assert!(found.contains(&reason), "{reason:?}");
+        }
+    }
+}

@@ -77,6 +77,7 @@ fn booking(booked: &Booked, order: &PaymentOrder) -> Booking {
             bill_state: bill_state.to_owned(),
             amount_due: booked.residual.to_decimal_string(),
         },
+        amount: booked.amount,
         differences,
         evidence,
     }

@@ -102,10 +102,11 @@ impl Daemon {
     /// Stops: no new requests, what was begun is carried through, what was counted is written.
     pub async fn stop(self) {
         self.serving.cancel();
-        self.app.gateway.finish().await;
         self.working.cancel();
         self.tasks.close();
         self.tasks.wait().await;
+        // Only now nobody begins anything any more.
+        self.app.gateway.finish().await;
         self.refusals.flush_all(&self.app.gateway).await;
         self.app.close().await;
     }

@@ -5,8 +5,9 @@ use clap::Subcommand;
 
 use super::{OPERATOR, say, table};
 use crate::ap::adoption;
-use crate::app::App;
+use crate::app::{App, Base};
 use crate::domain::names::FreezeId;
+use crate::gateway::freeze;
 use crate::settings::Settings;
 use crate::store::Role;
 use crate::store::freezes::FreezeScope;
@@ -42,13 +43,6 @@ pub(super) enum FreezeCommand {
 }
 
 pub(super) async fn run(settings: Settings, command: FreezeCommand) -> anyhow::Result<()> {
-    let app = App::open(settings, Role::Command).await?;
-    let done = act(&app, command).await;
-    app.close().await;
-    done
-}
-
-async fn act(app: &App, command: FreezeCommand) -> anyhow::Result<()> {
     match command {
         FreezeCommand::Add { company, vendor, reason } => {
             let scope = match (company, vendor) {
@@ -56,18 +50,34 @@ async fn act(app: &App, command: FreezeCommand) -> anyhow::Result<()> {
                 (Some(company), None) => FreezeScope::Company(company),
                 (Some(company), Some(vendor)) => FreezeScope::Vendor { company, vendor },
             };
-            let id = app.gateway.freeze(scope, &reason, OPERATOR).await?;
-            say(id)
+            let base = Base::open(settings, Role::Command).await?;
+            let done = add(&base, scope, &reason).await;
+            base.close().await;
+            done
         }
-        FreezeCommand::List => list(app).await,
-        FreezeCommand::Remove { id, reason } => remove(app, &id, &reason).await,
+        FreezeCommand::List => {
+            let base = Base::open(settings, Role::Command).await?;
+            let done = list(&base).await;
+            base.close().await;
+            done
+        }
+        FreezeCommand::Remove { id, reason } => {
+            let app = App::open(settings, Role::Command).await?;
+            let done = remove(&app, &id, &reason).await;
+            app.close().await;
+            done
+        }
     }
 }
 
-async fn list(app: &App) -> anyhow::Result<()> {
-    let rows: Vec<Vec<String>> = app
-        .gateway
-        .freezes()
+async fn add(base: &Base, scope: FreezeScope, reason: &str) -> anyhow::Result<()> {
+    let (randomness, now) = (base.randomness.as_ref(), base.clock.now());
+    let id = freeze::add(&base.store, randomness, scope, reason, OPERATOR, now).await?;
+    say(id)
+}
+
+async fn list(base: &Base) -> anyhow::Result<()> {
+    let rows: Vec<Vec<String>> = freeze::in_force(&base.store)
         .await?
         .into_iter()
         .map(|freeze| {
@@ -91,14 +101,15 @@ async fn list(app: &App) -> anyhow::Result<()> {
 
 async fn remove(app: &App, id: &str, reason: &str) -> anyhow::Result<()> {
     let id = FreezeId::parse(id).with_context(|| format!("`{id}`"))?;
-    let Some(freeze) = app.gateway.freezes().await?.into_iter().find(|freeze| freeze.id == id)
-    else {
+    let store = &app.base.store;
+    let found = freeze::in_force(store).await?.into_iter().find(|freeze| freeze.id == id);
+    let Some(freeze) = found else {
         bail!("no freeze `{id}` is in force");
     };
     if freeze.cause.as_deref() == Some(STORE_BEHIND) {
         let taken = adoption::take_orders_over(app.reading.ports(), 0, OPERATOR).await?;
         say(format!("{taken} orders of the ERP were taken over"))?;
     }
-    app.gateway.thaw(&id, reason, OPERATOR).await?;
+    freeze::remove(store, &id, reason, OPERATOR, app.base.clock.now()).await?;
     say(format!("{id} is removed"))
 }

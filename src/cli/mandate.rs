@@ -7,7 +7,7 @@ use countersign_erp_source::{Amount, CompanyId, Currency, Iban, SourceAccount};
 use super::{OPERATOR, say, table};
 use crate::app::{App, Base};
 use crate::domain::names::{MandateId, Name};
-use crate::gateway::mandates::Grant;
+use crate::gateway::mandates::{self, Grant};
 use crate::settings::{Settings, parse_duration};
 use crate::store::{Role, people};
 
@@ -75,9 +75,9 @@ pub(super) async fn run(settings: Settings, command: MandateCommand) -> anyhow::
             done
         }
         MandateCommand::Revoke { id, reason } => {
-            let app = App::open(settings, Role::Command).await?;
-            let done = revoke(&app, &id, &reason).await;
-            app.close().await;
+            let base = Base::open(settings, Role::Command).await?;
+            let done = revoke(&base, &id, &reason).await;
+            base.close().await;
             done
         }
     }
@@ -141,8 +141,8 @@ async fn list(base: &Base) -> anyhow::Result<()> {
     table(&head, &rows)
 }
 
-async fn revoke(app: &App, id: &str, reason: &str) -> anyhow::Result<()> {
+async fn revoke(base: &Base, id: &str, reason: &str) -> anyhow::Result<()> {
     let id = MandateId::parse(id).with_context(|| format!("`{id}`"))?;
-    app.gateway.revoke(&id, reason, OPERATOR).await?;
+    mandates::revoke(&base.store, &id, reason, OPERATOR, base.clock.now()).await?;
     say(format!("{id} is revoked"))
 }

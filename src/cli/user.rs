@@ -218,7 +218,7 @@ async fn disable(base: &Base, name: Name) -> anyhow::Result<()> {
             }
             for mandate in people::mandates_granted_by(unit.conn(), &name).await? {
                 let because = "its principal was disabled";
-                mandates::revoke(unit, &mandate.id, because, OPERATOR, now).await?;
+                mandates::revoke_within(unit, &mandate.id, because, OPERATOR, now).await?;
             }
             Ok(true)
         })

@@ -24,7 +24,7 @@ use crate::store::{StoreError, Unit, people};
 /// How long a prepared operation waits for its commit.
 const PREPARED_WAITS: std::time::Duration = std::time::Duration::from_hours(24);
 /// A claim is left to its daemon for this much longer than its order may be booked.
-const LEASE_SLACK: std::time::Duration = std::time::Duration::from_secs(10);
+const LEASE_SLACK: std::time::Duration = std::time::Duration::from_secs(2);
 /// Nothing reserved.
 pub(super) const FREE: Reservation = Reservation { reserved: false, executing_since: None };
 
@@ -117,9 +117,8 @@ impl Gateway {
     async fn carry_through(&self, operation: Operation, attempt: Attempt) -> Stored<()> {
         match self.decide_again(&operation, &attempt).await? {
             Again::Stands => {}
-            Again::Withdraw(state, next, because) => {
-                return self.withdraw(&operation, &attempt, state, next, &because).await;
-            }
+            Again::Retry(because) => return self.not_sent(&operation, &attempt, &because).await,
+            Again::Withdraw(withdrawal) => return self.withdraw(&attempt, withdrawal).await,
         }
         // A daemon that was stopped for longer than its lease sends nothing any more.
         if self.now() >= attempt.not_after {
@@ -160,15 +159,15 @@ impl Gateway {
         let evaluated = self.evaluate_again(operation).await?;
         let not_ready = self.pack_of(&operation.action).map(|pack| pack.not_ready());
         let same_hash = evaluated.substance.hash.as_deref() == Some(&attempt.operation_hash);
-        Ok(match evaluated.verdict {
+        let hashed = evaluated.hashed.clone();
+        Ok(match &evaluated.verdict {
             Err(denial) if denial.is_error() => {
                 Again::retry(format!("{}: {:?}", denial.detail, denial.evidence))
             }
             Err(denial) => {
                 let because = denial.detail.clone();
-                let next =
-                    Box::new(denied(operation, evaluated.policy.as_deref(), &denial, self.now()));
-                Again::Withdraw(AttemptState::Withdrawn, Next::Denied(next, denial), because)
+                let after = Box::new(denied(operation, &evaluated, denial, self.now()));
+                Again::withdraw(after, Some(denial.clone()), hashed, because)
             }
             Ok(_) if not_ready.is_none_or(|problems| !problems.is_empty()) => {
                 Again::retry("the ERP's side is not proved safe".to_owned())
@@ -176,15 +175,8 @@ impl Gateway {
             Ok(permitted) if permitted.level != Level::None => {
                 let because = format!("needs a human now: {}", permitted.reasons.join(", "));
                 let waits_until = self.now().plus(self.rules().expires_after);
-                let next = pending(
-                    operation,
-                    &evaluated.substance,
-                    &permitted,
-                    evaluated.policy.as_deref(),
-                    waits_until,
-                    self.now(),
-                );
-                Again::Withdraw(AttemptState::Withdrawn, Next::Pending(Box::new(next)), because)
+                let after = pending(operation, &evaluated, permitted, waits_until, self.now());
+                Again::withdraw(Box::new(after), None, hashed, because)
             }
             Ok(_) if same_hash => Again::Stands,
             Ok(_) => Again::retry("what was decided on has changed".to_owned()),
@@ -196,30 +188,19 @@ impl Gateway {
     }
 
     /// Gives a claim up before anything was sent.
-    async fn withdraw(
-        &self,
-        operation: &Operation,
-        attempt: &Attempt,
-        state: AttemptState,
-        next: Next,
-        because: &str,
-    ) -> Stored<()> {
-        let (denial, mut after) = match next {
-            Next::Retry => return self.not_sent(operation, attempt, because).await,
-            Next::Denied(after, denial) => (Some(denial), *after),
-            Next::Pending(after) => (None, *after),
-        };
-        let (id, marker, now) = (operation.id.clone(), attempt.marker.clone(), self.now());
-        let because = because.to_owned();
+    async fn withdraw(&self, attempt: &Attempt, withdrawal: Withdrawal) -> Stored<()> {
+        let (id, marker, now) = (attempt.operation.clone(), attempt.marker.clone(), self.now());
+        let Withdrawal { mut after, denial, hashed, because } = withdrawal;
         self.store()
             .write(move |unit| {
                 Box::pin(async move {
+                    let state = AttemptState::Withdrawn;
                     if !attempts::settle(unit.conn(), &marker, state, None, &because, now).await? {
                         return Ok(());
                     }
                     let before = executing(unit, &id).await?;
                     after.version = before.version;
-                    let data = receipt::decision(&after, denial.as_ref());
+                    let data = receipt::decision(&after, denial.as_ref(), hashed.as_deref());
                     receipt::leave(unit, &mut after, ReceiptKind::Decision, now, data)?;
                     moved(operations::update(unit.conn(), &before, &after, FREE).await?)
                 })
@@ -241,8 +222,7 @@ impl Gateway {
         if evaluated.verdict.is_ok() && not_ready {
             evaluated.verdict = Err(Denial::new(Stage::Error, Reason::ErpNotReady));
         }
-        if evaluated.verdict.as_ref().is_err_and(Denial::is_error) {
-            // An error ends nothing: the worker comes back.
+        if evaluated.verdict.as_ref().is_err_and(|denial| ends_nothing(operation, denial)) {
             return Ok(());
         }
         let Ok(marker) = self.marker() else { return Ok(()) };
@@ -265,28 +245,48 @@ impl Gateway {
     }
 }
 
+/// Whether the worker only comes back later: after an error; and while the freeze stands that the
+/// ERP's contradiction of this very order caused, which is never a mere failure.
+fn ends_nothing(operation: &Operation, denial: &Denial) -> bool {
+    let says =
+        |reasons: &[String], reason: Reason| reasons.iter().any(|code| code == reason.code());
+    denial.is_error()
+        || (says(&operation.decision.reasons, Reason::ErpContradicts)
+            && says(&denial.reasons, Reason::Frozen))
+}
+
 /// What the decision after the claim came to.
 enum Again {
     /// The order may be sent.
     Stands,
+    /// Nothing is sent from this claim; the operation stays executing and is decided again.
+    Retry(String),
     /// The claim is given up.
-    Withdraw(AttemptState, Next, String),
+    Withdraw(Withdrawal),
+}
+
+/// A claim that is given up before anything was sent.
+struct Withdrawal {
+    /// The operation then: denied, or waiting for a human.
+    after: Box<Operation>,
+    denial: Option<Denial>,
+    hashed: Option<String>,
+    because: String,
 }
 
 impl Again {
     fn retry(because: String) -> Self {
-        Self::Withdraw(AttemptState::NotSent, Next::Retry, because)
+        Self::Retry(because)
     }
-}
 
-/// What becomes of the operation.
-enum Next {
-    /// It stays executing and is decided again.
-    Retry,
-    /// It is denied.
-    Denied(Box<Operation>, Denial),
-    /// It waits for a human.
-    Pending(Box<Operation>),
+    fn withdraw(
+        after: Box<Operation>,
+        denial: Option<Denial>,
+        hashed: Option<String>,
+        because: String,
+    ) -> Self {
+        Self::Withdraw(Withdrawal { after, denial, hashed, because })
+    }
 }
 
 async fn record(
@@ -339,11 +339,20 @@ async fn record(
             None
         }
         Err(denial) => {
-            operation = denied(&operation, evaluated.policy.as_deref(), &denial, context.now);
+            operation = denied(&operation, &evaluated, &denial, context.now);
+            // An error in a later decision ends nothing: what was prepared can be committed again.
+            if let Some(prepared) =
+                before.filter(|before| before.status == Status::Prepared && denial.is_error())
+            {
+                operation.status = Status::Prepared;
+                operation.prepare = true;
+                operation.waits_until = prepared.waits_until;
+                operation.substance = prepared.substance;
+            }
             Some(denial)
         }
     };
-    let data = receipt::decision(&operation, denial.as_ref());
+    let data = receipt::decision(&operation, denial.as_ref(), evaluated.hashed.as_deref());
     receipt::leave(unit, &mut operation, ReceiptKind::Decision, context.now, data)?;
     let mut reservation = FREE;
     if let Some(attempt) = &claimed {
@@ -480,19 +489,14 @@ async fn reclaim(
             (ReceiptKind::Claim, data, held, Some(attempt))
         }
         Ok((permitted, ..)) if absent.is_none() => {
-            after = pending(
-                &found,
-                &evaluated.substance,
-                &permitted,
-                evaluated.policy.as_deref(),
-                waits_until,
-                context.now,
-            );
-            (ReceiptKind::Decision, receipt::decision(&after, None), FREE, None)
+            after = pending(&found, &evaluated, &permitted, waits_until, context.now);
+            let data = receipt::decision(&after, None, evaluated.hashed.as_deref());
+            (ReceiptKind::Decision, data, FREE, None)
         }
         Err(denial) if absent.is_none() => {
-            after = denied(&found, evaluated.policy.as_deref(), &denial, context.now);
-            (ReceiptKind::Decision, receipt::decision(&after, Some(&denial)), FREE, None)
+            after = denied(&found, &evaluated, &denial, context.now);
+            let data = receipt::decision(&after, Some(&denial), evaluated.hashed.as_deref());
+            (ReceiptKind::Decision, data, FREE, None)
         }
         Ok(_) | Err(_) => {
             let because = Reason::ProvedAbsent;
@@ -530,10 +534,15 @@ fn permits(permitted: &Permitted, policy: Option<&str>) -> Decision {
 
 fn denied(
     operation: &Operation,
-    policy: Option<&str>,
+    evaluated: &Evaluated,
     denial: &Denial,
     now: Timestamp,
 ) -> Operation {
+    // What was found out is what the denial rests on, as far as it came.
+    let substance = match &evaluated.substance {
+        found if found.thing.is_some() => found.clone(),
+        _ => operation.substance.clone(),
+    };
     Operation {
         status: Status::Denied,
         decision: Decision {
@@ -541,8 +550,9 @@ fn denied(
             stage: denial.stage,
             reasons: denial.reasons.clone(),
             detail: denial.detail.clone(),
-            policy: policy.map(ToOwned::to_owned),
+            policy: evaluated.policy.clone(),
         },
+        substance,
         waits_until: None,
         updated_at: now,
         ..operation.clone()
@@ -551,16 +561,15 @@ fn denied(
 
 fn pending(
     operation: &Operation,
-    substance: &crate::domain::operation::Substance,
+    evaluated: &Evaluated,
     permitted: &Permitted,
-    policy: Option<&str>,
     waits_until: Timestamp,
     now: Timestamp,
 ) -> Operation {
     Operation {
         status: Status::Pending,
-        decision: permits(permitted, policy),
-        substance: substance.clone(),
+        decision: permits(permitted, evaluated.policy.as_deref()),
+        substance: evaluated.substance.clone(),
         level: permitted.level,
         waits_until: Some(waits_until),
         updated_at: now,

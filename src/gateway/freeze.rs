@@ -6,10 +6,10 @@ use uuid::Uuid;
 use super::{Gateway, Stored};
 use crate::domain::names::{AlarmId, FreezeId};
 use crate::domain::operation::Operation;
-use crate::ids::NoRandomness;
+use crate::ids::{self, NoRandomness, Randomness};
 use crate::receipts::{Receipt, ReceiptKind};
 use crate::store::freezes::{self, Alarm, Freeze, FreezeScope};
-use crate::store::{StoreError, Unit};
+use crate::store::{Store, StoreError, Unit};
 
 /// An alarm that freezes by itself.
 #[derive(Debug, Clone)]
@@ -36,33 +36,67 @@ pub enum FreezeError {
     Randomness(#[source] NoRandomness),
 }
 
-impl Gateway {
-    /// Freezes at once, for every daemon of the store.
-    ///
-    /// # Errors
-    /// [`FreezeError`].
-    pub async fn freeze(
-        &self,
-        scope: FreezeScope,
-        reason: &str,
-        by: &str,
-    ) -> Result<FreezeId, FreezeError> {
-        let id = FreezeId::from_uuid(self.ordered_id().map_err(FreezeError::Randomness)?);
-        let freeze = Freeze {
-            id: id.clone(),
-            scope,
-            reason: reason.to_owned(),
-            cause: None,
-            placed_by: by.to_owned(),
-            placed_at: self.now(),
-        };
-        self.store()
-            .write(move |unit| Box::pin(async move { place(unit, &freeze).await }))
-            .await
-            .map_err(FreezeError::Store)?;
-        Ok(id)
-    }
+/// Freezes at once, for every daemon of the store. Needs the store alone, so that it works where
+/// policies or ERP are broken.
+///
+/// # Errors
+/// [`FreezeError`].
+pub async fn add(
+    store: &Store,
+    randomness: &dyn Randomness,
+    scope: FreezeScope,
+    reason: &str,
+    by: &str,
+    now: Timestamp,
+) -> Result<FreezeId, FreezeError> {
+    let number = ids::ordered(randomness, now).map_err(FreezeError::Randomness)?;
+    let id = FreezeId::from_uuid(number);
+    let freeze = Freeze {
+        id: id.clone(),
+        scope,
+        reason: reason.to_owned(),
+        cause: None,
+        placed_by: by.to_owned(),
+        placed_at: now,
+    };
+    store
+        .write(move |unit| Box::pin(async move { place(unit, &freeze).await }))
+        .await
+        .map_err(FreezeError::Store)?;
+    Ok(id)
+}
 
+/// The freezes in force.
+///
+/// # Errors
+/// [`FreezeError::Store`].
+pub async fn in_force(store: &Store) -> Result<Vec<Freeze>, FreezeError> {
+    store
+        .read(|conn| Box::pin(async move { freezes::in_force(conn).await }))
+        .await
+        .map_err(FreezeError::Store)
+}
+
+/// Removes a freeze.
+///
+/// # Errors
+/// [`FreezeError`].
+pub async fn remove(
+    store: &Store,
+    id: &FreezeId,
+    because: &str,
+    by: &str,
+    now: Timestamp,
+) -> Result<(), FreezeError> {
+    let (wanted, because, by) = (id.clone(), because.to_owned(), by.to_owned());
+    let written = store
+        .write(move |unit| Box::pin(async move { thaw(unit, &wanted, &because, &by, now).await }))
+        .await
+        .map_err(FreezeError::Store)?;
+    if written.value { Ok(()) } else { Err(FreezeError::NotInForce(id.clone())) }
+}
+
+impl Gateway {
     /// Freezes by itself, once for each scope and cause, and raises the alarm.
     ///
     /// # Errors
@@ -80,34 +114,6 @@ impl Gateway {
             .await
             .map_err(FreezeError::Store)?;
         Ok(())
-    }
-
-    /// The freezes in force.
-    ///
-    /// # Errors
-    /// [`FreezeError::Store`].
-    pub async fn freezes(&self) -> Result<Vec<Freeze>, FreezeError> {
-        self.store()
-            .read(|conn| Box::pin(async move { freezes::in_force(conn).await }))
-            .await
-            .map_err(FreezeError::Store)
-    }
-
-    /// Removes a freeze.
-    ///
-    /// # Errors
-    /// [`FreezeError`].
-    pub async fn thaw(&self, id: &FreezeId, because: &str, by: &str) -> Result<(), FreezeError> {
-        let (wanted, because, by, now) =
-            (id.clone(), because.to_owned(), by.to_owned(), self.now());
-        let written = self
-            .store()
-            .write(move |unit| {
-                Box::pin(async move { thaw(unit, &wanted, &because, &by, now).await })
-            })
-            .await
-            .map_err(FreezeError::Store)?;
-        if written.value { Ok(()) } else { Err(FreezeError::NotInForce(id.clone())) }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use countersign_erp_source::{Amount, CompanyId, Currency, SourceAccount};
+use countersign_erp_source::{Amount, CompanyId, Currency, SourceAccount, Timestamp};
 
 use super::{Gateway, authn, proposals};
 use crate::domain::mandate::Mandate;
@@ -12,7 +12,7 @@ use crate::domain::operation::Status;
 use crate::ids::NoRandomness;
 use crate::receipts::{Receipt, ReceiptKind};
 use crate::store::people::{self, Role};
-use crate::store::{StoreError, Unit, operations};
+use crate::store::{Store, StoreError, Unit, operations};
 
 /// What a new mandate grants.
 #[derive(Debug, Clone)]
@@ -135,28 +135,28 @@ impl Gateway {
             && !grant.ttl.is_zero();
         if some { Ok(()) } else { Err(MandateError::Nothing) }
     }
+}
 
-    /// Revokes a mandate and cancels what waits under it, at once. What is claimed is settled.
-    ///
-    /// # Errors
-    /// [`MandateError`].
-    pub async fn revoke(
-        &self,
-        id: &MandateId,
-        because: &str,
-        by: &str,
-    ) -> Result<(), MandateError> {
-        let (wanted, because, by, now) =
-            (id.clone(), because.to_owned(), by.to_owned(), self.now());
-        let written = self
-            .store()
-            .write(move |unit| {
-                Box::pin(async move { revoke(unit, &wanted, &because, &by, now).await })
-            })
-            .await
-            .map_err(MandateError::Store)?;
-        if written.value { Ok(()) } else { Err(MandateError::NotInForce(id.clone())) }
-    }
+/// Revokes a mandate and cancels what waits under it, at once. What is claimed is settled. Needs the
+/// store alone, so that it works where policies or ERP are broken.
+///
+/// # Errors
+/// [`MandateError`].
+pub async fn revoke(
+    store: &Store,
+    id: &MandateId,
+    because: &str,
+    by: &str,
+    now: Timestamp,
+) -> Result<(), MandateError> {
+    let (wanted, because, by) = (id.clone(), because.to_owned(), by.to_owned());
+    let written = store
+        .write(move |unit| {
+            Box::pin(async move { revoke_within(unit, &wanted, &because, &by, now).await })
+        })
+        .await
+        .map_err(MandateError::Store)?;
+    if written.value { Ok(()) } else { Err(MandateError::NotInForce(id.clone())) }
 }
 
 async fn issue(
@@ -194,12 +194,12 @@ async fn issue(
 }
 
 /// Revokes within a unit of work, with the operations that wait under the mandate.
-pub(crate) async fn revoke(
+pub(crate) async fn revoke_within(
     unit: &mut Unit<'_>,
     id: &MandateId,
     because: &str,
     by: &str,
-    now: countersign_erp_source::Timestamp,
+    now: Timestamp,
 ) -> Result<bool, StoreError> {
     let Some((mandate, _)) = people::find_mandate(unit.conn(), id).await? else {
         return Ok(false);

@@ -122,6 +122,8 @@ pub trait Case: Send + Sync + fmt::Debug {
 pub struct Booking {
     /// For the operation.
     pub result: OperationResult,
+    /// What was booked, for the sums of the thing.
+    pub amount: Amount,
     /// In which ways it is not what was ordered; empty if it is.
     pub differences: Vec<String>,
     /// For the receipt: what the ERP said.

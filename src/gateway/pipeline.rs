@@ -29,6 +29,8 @@ pub(super) struct Evaluated {
     pub(super) case: Option<Arc<dyn Case>>,
     /// The digest of the policy text, where policy was asked.
     pub(super) policy: Option<String>,
+    /// The canonical text that the operation hash is made of, so that auditors can make it again.
+    pub(super) hashed: Option<String>,
     /// Permitted at a level, or denied.
     pub(super) verdict: Result<Permitted, Denial>,
 }
@@ -58,6 +60,7 @@ impl Gateway {
             substance: Substance::default(),
             case: None,
             policy: None,
+            hashed: None,
             verdict: Err(Denial::new(Stage::Error, Reason::PolicyFailed)),
         };
         run.verdict = self.stages(subject, &mut run).await;
@@ -104,8 +107,10 @@ impl Gateway {
             return Err(Denial { reasons, ..Denial::new(Stage::Policy, *first) });
         }
         standing.judge_sums(resolved)?;
-        let hash = self.operation_hash(subject, resolved, &facts, level, &decided.reasons, run)?;
+        let hashed = self.hashed(subject, resolved, &facts, level, &decided.reasons, run)?;
+        let hash = hex(digest::digest(&digest::SHA256, hashed.as_bytes()).as_ref());
         run.substance.hash = Some(hash);
+        run.hashed = Some(hashed);
         Ok(Permitted { level, reasons: decided.reasons })
     }
 
@@ -131,9 +136,9 @@ impl Gateway {
             .map_err(|fault| Denial::error(Reason::StoreUnavailable, fault))
     }
 
-    /// The hash that approvals are bound to (DESIGN 2): SHA-256 over the canonical form of all that
-    /// was decided on. Any changed value or decisive fact is another hash.
-    fn operation_hash(
+    /// The canonical form of all that was decided on. SHA-256 over it is the hash that approvals are
+    /// bound to (DESIGN 2): any changed value or decisive fact is another hash.
+    fn hashed(
         &self,
         subject: Subject<'_>,
         resolved: &Resolved,
@@ -162,9 +167,8 @@ impl Gateway {
             records: &resolved.records,
             store: self.store().id(),
         };
-        let text = serde_json_canonicalizer::to_string(&bound)
-            .map_err(|fault| Denial::error(Reason::PolicyFailed, fault))?;
-        Ok(hex(digest::digest(&digest::SHA256, text.as_bytes()).as_ref()))
+        serde_json_canonicalizer::to_string(&bound)
+            .map_err(|fault| Denial::error(Reason::PolicyFailed, fault))
     }
 }
 

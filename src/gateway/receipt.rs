@@ -31,8 +31,12 @@ pub(super) fn leave(
     Ok(())
 }
 
-/// What a decision says.
-pub(super) fn decision(operation: &Operation, denial: Option<&Denial>) -> Value {
+/// What a decision says. `hashed` is the text that the operation hash is made of.
+pub(super) fn decision(
+    operation: &Operation,
+    denial: Option<&Denial>,
+    hashed: Option<&str>,
+) -> Value {
     let evidence = denial.map(|denial| &denial.evidence);
     json!({
         "action": operation.action,
@@ -48,6 +52,7 @@ pub(super) fn decision(operation: &Operation, denial: Option<&Denial>) -> Value 
         "evidence": evidence,
         "facts": operation.substance.facts,
         "hash": operation.substance.hash,
+        "hashed": hashed,
         "key": operation.key,
         "mandate": operation.origins.mandate.as_str(),
         "params": operation.substance.params,

@@ -1,9 +1,12 @@
 //! Settling: what became of an order, written down once; and the worker that finds out what nobody
 //! knows. It takes no input and is safe to repeat, in several daemons at once.
 
+use std::collections::BTreeSet;
+use std::sync::PoisonError;
 use std::time::Duration;
 
 use countersign_erp_source::Timestamp;
+use tokio::task::JoinSet;
 
 use super::execution::{FREE, executing, moved};
 use super::freeze::{self, Automatic};
@@ -20,6 +23,12 @@ use crate::store::operations::{self, Reservation};
 
 /// How long an operation that cannot be sent is tried again.
 const UNSENT_TRIED_FOR: Duration = Duration::from_mins(15);
+/// An operation is looked at again after half the time that it has been open, within these bounds,
+/// so that an ERP in trouble is not kept busy with it.
+const LOOK_AGAIN_MIN: Duration = Duration::from_millis(250);
+const LOOK_AGAIN_MAX: Duration = Duration::from_secs(15);
+/// Operations that are worked on at once.
+const AT_ONCE: usize = 16;
 /// Operations that one round of the worker takes up.
 const ROUND_MAX: i64 = 200;
 
@@ -130,28 +139,90 @@ impl Gateway {
     }
 
     /// One round of the settle worker: what no daemon works on any more becomes unknown, what is
-    /// unknown is looked up, what was never sent is decided again, what waited too long expires.
+    /// unknown is looked up, what was never sent is decided again. Several operations at once, so
+    /// that one that hangs keeps no other waiting.
+    ///
+    /// # Errors
+    /// The store could not be read; the next round comes.
+    pub async fn settle_round(&self, alone: bool) -> Stored<()> {
+        let mut live = self.in_state(Status::Executing).await?;
+        live.extend(self.in_state(Status::Unknown).await?);
+        self.forget_all_but(&live);
+        let mut work = JoinSet::new();
+        for operation in live {
+            while work.len() >= AT_ONCE {
+                work.join_next().await;
+            }
+            let gateway = self.clone();
+            work.spawn(async move { gateway.take_up(operation, alone).await });
+        }
+        work.join_all().await;
+        Ok(())
+    }
+
+    /// What goes wrong with one operation is logged and leaves the others alone.
+    async fn take_up(&self, operation: Operation, alone: bool) {
+        let id = operation.id.clone();
+        if let Err(fault) = self.take_one_up(&operation, alone).await {
+            let fault = anyhow::Error::new(fault);
+            tracing::error!(operation.id = %id, "operation {id} could not be settled: {fault:#}");
+        }
+    }
+
+    async fn take_one_up(&self, operation: &Operation, alone: bool) -> Stored<()> {
+        let attempt = self.open_attempt(operation).await?;
+        match attempt {
+            None if self.is_due(operation) => self.try_unsent(operation).await,
+            Some(attempt) if operation.status == Status::Unknown && self.is_due(operation) => {
+                self.look_up(operation, &attempt).await
+            }
+            Some(attempt)
+                if operation.status == Status::Executing && self.is_orphan(&attempt, alone) =>
+            {
+                let reason = "the daemon that claimed it is gone".to_owned();
+                self.settle(operation, &attempt, Sent::Unknown { reason }).await
+            }
+            None | Some(_) => Ok(()),
+        }
+    }
+
+    /// One round of the expire worker: what waited too long for a commit or a human expires.
     ///
     /// # Errors
     /// The store failed; the next round comes.
-    pub async fn settle_round(&self, alone: bool) -> Stored<()> {
-        self.expire().await?;
-        for operation in self.in_state(Status::Executing).await? {
-            match self.open_attempt(&operation).await? {
-                None => self.try_unsent(&operation).await?,
-                Some(attempt) if self.is_orphan(&attempt, alone) => {
-                    let reason = "the daemon that claimed it is gone".to_owned();
-                    self.settle(&operation, &attempt, Sent::Unknown { reason }).await?;
-                }
-                Some(_) => {}
-            }
-        }
-        for operation in self.in_state(Status::Unknown).await? {
-            if let Some(attempt) = self.open_attempt(&operation).await? {
-                self.look_up(&operation, &attempt).await?;
-            }
+    pub async fn expire_round(&self) -> Stored<()> {
+        let now = self.now();
+        let overdue = self
+            .store()
+            .read(move |conn| {
+                Box::pin(async move { operations::overdue(conn, now, ROUND_MAX).await })
+            })
+            .await?;
+        for operation in overdue {
+            self.end_waiting(&operation, Status::Expired, "nobody answered in time").await?;
         }
         Ok(())
+    }
+
+    /// Whether it is time to look at the operation again; if so, the next time is later.
+    fn is_due(&self, operation: &Operation) -> bool {
+        let now = self.now();
+        let mut looked_at = self.0.looked_at.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((first, last)) = looked_at.get(&operation.id) {
+            let wait = (last.since(*first) / 2).clamp(LOOK_AGAIN_MIN, LOOK_AGAIN_MAX);
+            if now.since(*last) < wait {
+                return false;
+            }
+        }
+        let seen = looked_at.entry(operation.id.clone()).or_insert((now, now));
+        seen.1 = now;
+        true
+    }
+
+    fn forget_all_but(&self, live: &[Operation]) {
+        let live: BTreeSet<_> = live.iter().map(|operation| &operation.id).collect();
+        let mut looked_at = self.0.looked_at.lock().unwrap_or_else(PoisonError::into_inner);
+        looked_at.retain(|id, _| live.contains(id));
     }
 
     /// Whether nobody works on the attempt any more. The only daemon of a store knows its own.
@@ -191,20 +262,6 @@ impl Gateway {
             .write(move |unit| Box::pin(async move { give_up(unit, &before, now).await }))
             .await?;
         self.0.changed.notify_waiters();
-        Ok(())
-    }
-
-    async fn expire(&self) -> Stored<()> {
-        let now = self.now();
-        let overdue = self
-            .store()
-            .read(move |conn| {
-                Box::pin(async move { operations::overdue(conn, now, ROUND_MAX).await })
-            })
-            .await?;
-        for operation in overdue {
-            self.end_waiting(&operation, Status::Expired, "nobody answered in time").await?;
-        }
         Ok(())
     }
 
@@ -253,12 +310,15 @@ async fn write_down(
     }
     after.result = outcome.booking.as_ref().map(|booking| booking.result.clone());
     if outcome.attempt != AttemptState::Open {
-        let payment = after.result.as_ref().map(|result| result.payment_ref.as_str());
+        let booked = outcome
+            .booking
+            .as_ref()
+            .map(|booking| (booking.result.payment_ref.as_str(), booking.amount));
         let closed = attempts::settle(
             unit.conn(),
             &attempt.marker,
             outcome.attempt,
-            payment,
+            booked,
             &outcome.said,
             now,
         )

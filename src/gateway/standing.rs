@@ -123,8 +123,7 @@ impl Standing {
 
     /// The total that binds: the one of the first claim that may be booked, else the present one.
     pub(super) fn pinned_total(&self, resolved: &Resolved) -> Amount {
-        let currency = resolved.total.currency();
-        self.claimed.total_minor.map_or(resolved.total, |minor| Amount::from_minor(minor, currency))
+        self.claimed.total.unwrap_or(resolved.total)
     }
 
     /// What forbids claiming, beside [`Standing::judge`]: the sum of the bill under the claim's

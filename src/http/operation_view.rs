@@ -134,6 +134,10 @@ fn approval(operation: &Operation, public_url: &str) -> Option<ApprovalView> {
 /// The HTTP status of an operation as the answer to a call that moves it.
 pub(super) fn http_status(operation: &Operation) -> StatusCode {
     match operation.status {
+        // A commit that met an error: nothing was done, and it may be sent again.
+        Status::Prepared if operation.decision.stage == Stage::Error => {
+            StatusCode::SERVICE_UNAVAILABLE
+        }
         Status::Prepared
         | Status::Failed
         | Status::Rejected

@@ -103,12 +103,12 @@ impl std::fmt::Debug for Attempt {
 }
 
 /// What is claimed or booked for a thing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claimed {
     /// The sum in minor units.
     pub sum_minor: i64,
-    /// The total that the first of them pinned, in minor units.
-    pub total_minor: Option<i64>,
+    /// The total that the first of them pinned.
+    pub total: Option<Amount>,
 }
 
 /// What is claimed or booked for that thing by other operations than `but`.
@@ -118,15 +118,27 @@ pub async fn claimed(
     thing: &str,
     but: &OperationId,
 ) -> Result<Claimed, StoreError> {
-    let sql = "select cast(coalesce(sum(minor), 0) as bigint) as minor, min(total_minor) as total \
-               from (select case when operation <> $3 then amount_minor else 0 end as minor, \
-               total_minor from attempt where company = $1 and thing = $2 \
-               and state in ('open', 'booked') \
-               union all select amount_minor, total_minor from adopted_order \
+    let sql = "select cast(coalesce(sum(minor), 0) as bigint) as minor, min(total_minor) as total, \
+               min(currency) as currency, count(distinct currency) as currencies \
+               from (select case when operation <> $3 then coalesce(booked_minor, amount_minor) \
+               else 0 end as minor, total_minor, currency from attempt \
+               where company = $1 and thing = $2 and state in ('open', 'booked') \
+               union all select amount_minor, total_minor, currency from adopted_order \
                where company = $1 and thing = $2) as claimed";
     let args = [company.as_str().into(), thing.into(), but.as_str().into()];
     let row = conn.fetch_one(sql, &args).await?;
-    Ok(Claimed { sum_minor: row.int("minor")?, total_minor: row.opt_int("total")? })
+    if row.int("currencies")? > 1 {
+        return Err(row.inconsistent("currencies", "one thing was claimed in several"));
+    }
+    let total = match (row.opt_int("total")?, row.opt_text("currency")?) {
+        (Some(minor), Some(code)) => {
+            let currency = Currency::from_code(&code)
+                .map_err(|_fault| row.inconsistent("currency", "cannot be read"))?;
+            Some(Amount::from_minor(minor, currency))
+        }
+        _ => None,
+    };
+    Ok(Claimed { sum_minor: row.int("minor")?, total })
 }
 
 /// The operation's open attempt, if there is one.
@@ -171,15 +183,16 @@ pub async fn settle(
     conn: &mut Conn<'_>,
     marker: &str,
     state: AttemptState,
-    payment: Option<&str>,
+    booked: Option<(&str, Amount)>,
     note: &str,
     at: Timestamp,
 ) -> Result<bool, StoreError> {
-    let sql = "update attempt set state = $1, payment = $2, note = $3, settled_at = $4 \
-               where marker = $5 and state = 'open'";
+    let sql = "update attempt set state = $1, payment = $2, booked_minor = $3, note = $4, \
+               settled_at = $5 where marker = $6 and state = 'open'";
     let args = [
         state.code().into(),
-        payment.map(ToOwned::to_owned).into(),
+        booked.map(|(payment, _)| payment).into(),
+        booked.map(|(_, amount)| amount.minor()).into(),
         note.into(),
         at.as_millis().into(),
         marker.into(),
@@ -221,7 +234,10 @@ impl std::fmt::Debug for AdoptedOrder {
 
 /// Takes an order over. `false` if the store knows it.
 pub async fn take_over(conn: &mut Conn<'_>, order: &AdoptedOrder) -> Result<bool, StoreError> {
-    let known = "select count(*) as found from attempt where marker = $1";
+    // Only what counts for the bill anyway is known: an order that was given up here and is booked
+    // there must count.
+    let known = "select count(*) as found from attempt \
+                 where marker = $1 and state in ('open', 'booked')";
     let marker = [order.marker.as_str().into()];
     if conn.fetch_one(known, &marker).await?.int("found")? > 0 {
         return Ok(false);

@@ -76,3 +76,19 @@ fn vendors_are_adopted_once() {
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stderr).contains("adopted before"));
 }
+
+#[test]
+fn a_freeze_and_a_revocation_need_no_policies() {
+    let installation = Installation::new();
+    installation.add_principal();
+    installation.mandate(&[]);
+    let list = installation.ok(&["mandate", "list"], "");
+    let mandate = list.split_whitespace().find(|word| word.starts_with("md_")).unwrap().to_owned();
+    let file = installation.path("countersign.toml");
+    let broken = std::fs::read_to_string(&file).unwrap().replace("/policies\"", "/no-policies\"");
+    std::fs::write(&file, broken).unwrap();
+    installation.ok(&["freeze", "add", "--reason", "something is wrong"], "");
+    assert!(installation.ok(&["freeze", "list"], "").contains("something is wrong"));
+    installation.ok(&["mandate", "revoke", &mandate], "");
+    assert!(installation.ok(&["mandate", "list"], "").contains("revoked"));
+}

@@ -153,10 +153,6 @@ impl Installation {
         self.ok(&add, "a password of hers\n");
     }
 
-    pub(crate) fn has_user(&self, name: &str) -> bool {
-        self.ok(&["user", "list"], "").contains(name)
-    }
-
     /// A mandate of marie's for `ap-agent`, with more options.
     pub(crate) fn mandate(&self, more: &[&str]) -> String {
         self.mandate_of("marie", "ap-agent", COMPANY, SOURCE, more)

@@ -13,20 +13,34 @@ fn acme_paid() -> Vec<(String, String, String)> {
     vec![("INV-1".to_owned(), ACME.to_owned(), "1200.00".to_owned())]
 }
 
+/// The points at which a daemon ends itself, each with a bill of its own.
+const POINTS: [&str; 4] = ["after_claim", "before_send", "after_send", "after_settle"];
+
+fn bill_of(point: &str) -> String {
+    format!("INV-{point}")
+}
+
+fn a_bill_for_each_point() -> String {
+    let bill = |point: &str| {
+        let id = bill_of(point);
+        format!(
+            "[company.blue-sparrow.bill.{id}]\nvendor = \"V-100\"\namount = \"1200.00\"\ncurrency = \"EUR\"\ndue = \"2099-12-31\"\n"
+        )
+    };
+    let bills: String = POINTS.map(bill).concat();
+    WORLD.replace("[company.red-fox]", &format!("{bills}[company.red-fox]"))
+}
+
 #[tokio::test]
 async fn a_daemon_killed_at_any_named_point_pays_once_after_its_restart() {
     on_both(async |place| {
-        for point in ["after_claim", "before_send", "after_send", "after_settle"] {
-            let installation =
-                if place.is_sqlite() { Installation::new() } else { Installation::at(place) };
-            let bill = if place.is_sqlite() { "INV-1".to_owned() } else { bill_of(point) };
-            let world = if place.is_sqlite() { WORLD.to_owned() } else { world_with(&bill) };
-            fs::write(installation.path("world.toml"), world).unwrap();
-            if !installation.has_user("marie") {
-                installation.add_principal();
-            }
-            let agent_name = format!("agent-{point}").replace('_', "-");
-            let token = installation.mandate_of("marie", &agent_name, COMPANY, SOURCE, &[]);
+        let store = if place.is_sqlite() { "sqlite://countersign.db" } else { &place.url };
+        let installation = Installation::with(&a_bill_for_each_point(), store, "");
+        installation.add_principal();
+        let mut expected = Vec::new();
+        for point in POINTS {
+            let bill = bill_of(point);
+            let token = installation.mandate_of("marie", point, COMPANY, SOURCE, &[]);
             let daemon = installation.start_to_abort_at(point).await;
             daemon.agent(&token).propose_into_the_void("k", &pay(&bill, "V-100", "1200.00")).await;
             daemon.until_dead().await;
@@ -36,22 +50,14 @@ async fn a_daemon_killed_at_any_named_point_pays_once_after_its_restart() {
             assert_eq!(ended.text("/result/amount"), "1200.00", "{point}");
             let again = agent.propose("k2", &pay(&bill, "V-100", "1200.00")).await;
             again.is_denied(403, "execution", "already_paid");
-            let expected = vec![(bill.clone(), ACME.to_owned(), "1200.00".to_owned())];
+            expected.push((bill, ACME.to_owned(), "1200.00".to_owned()));
+            expected.sort();
             assert_eq!(daemon.payments().await, expected, "{point}");
             daemon.stop();
             installation.ok(&["receipts", "verify"], "");
         }
     })
     .await;
-}
-
-/// On one store several points need several bills.
-fn bill_of(point: &str) -> String {
-    format!("INV-{}", point.to_ascii_uppercase().replace('_', "-"))
-}
-
-fn world_with(bill: &str) -> String {
-    WORLD.replace("bill.INV-1]", &format!("bill.{bill}]"))
 }
 
 #[tokio::test]
@@ -297,4 +303,26 @@ async fn a_restored_older_store_freezes_and_never_pays_again() {
     let mut expected = acme_paid();
     expected.push(("INV-2".to_owned(), GLOBEX.to_owned(), "340.00".to_owned()));
     assert_eq!(daemon.payments().await, expected);
+}
+
+#[tokio::test]
+async fn a_daemon_killed_while_the_erp_works_pays_once_after_its_restart() {
+    let (installation, daemon, token) = with_one_call().await;
+    daemon.slow("register_payment", "1s").await;
+    let agent = daemon.agent(&token);
+    let calling = agent.clone();
+    let mut calls = tokio::task::JoinSet::new();
+    calls.spawn(async move {
+        calling.propose_into_the_void("k", &pay("INV-1", "V-100", "1200.00")).await;
+    });
+    daemon
+        .until("claimed", async || {
+            let found = agent.get("/v1/operations").await;
+            found.json["items"].as_array().is_some_and(|items| !items.is_empty())
+        })
+        .await;
+    daemon.kill();
+    let daemon = installation.start().await;
+    daemon.agent(&token).until_only(&daemon, "executed").await;
+    assert_eq!(daemon.payments().await, acme_paid());
 }

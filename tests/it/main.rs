@@ -1,11 +1,15 @@
 //! Everything from outside, in one binary.
 
 #[cfg(test)]
+mod attacks;
+#[cfg(test)]
 mod commands;
 #[cfg(test)]
 mod daemon;
 #[cfg(test)]
 mod exactly_once;
+#[cfg(test)]
+mod examples;
 #[cfg(test)]
 mod http;
 #[cfg(test)]

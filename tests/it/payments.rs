@@ -320,3 +320,30 @@ async fn a_prepared_payment_books_nothing_until_its_commit() {
     agent.post(&commit).await.is_executed();
     assert_eq!(daemon.payments().await, acme_paid());
 }
+
+#[tokio::test]
+async fn what_was_paid_by_hand_is_not_paid_again() {
+    let (_installation, daemon, agent) = ready().await;
+    daemon.pay_by_hand("INV-1", "1000.00").await;
+    let whole = agent.propose("a", &pay("INV-1", "V-100", "1200.00")).await;
+    whole.is_denied(403, "policy", "amount-within-residual");
+    daemon.pay_by_hand("INV-1", "200.00").await;
+    let rest = agent.propose("b", &pay("INV-1", "V-100", "200.00")).await;
+    rest.is_denied(403, "policy", "bill-must-be-open");
+    assert_eq!(daemon.bill("INV-1").await["state"], "paid");
+}
+
+#[tokio::test]
+async fn a_commit_that_meets_an_error_can_be_sent_again() {
+    let (_installation, daemon, agent) = ready().await;
+    let mut proposal = pay("INV-1", "V-100", "1200.00");
+    proposal["mode"] = json!("prepare");
+    let prepared = agent.propose("a", &proposal).await;
+    let commit = format!("/v1/operations/{}/commit", prepared.text("/id"));
+    daemon.fault("read", "unreachable", 1).await;
+    let failed = agent.post(&commit).await;
+    assert_eq!((failed.status.as_u16(), failed.text("/status").as_str()), (503, "prepared"));
+    assert_eq!(failed.reasons(), ["erp_unavailable"]);
+    agent.post(&commit).await.is_executed();
+    assert_eq!(daemon.payments().await, acme_paid());
+}

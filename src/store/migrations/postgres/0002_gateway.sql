@@ -88,6 +88,7 @@ create table attempt (
   daemon text not null,
   state text not null constraint attempt_state_known check (state in ('open', 'booked', 'refused', 'not_sent', 'absent', 'withdrawn')),
   payment text,
+  booked_minor bigint,
   note text,
   claimed_at bigint not null,
   settled_at bigint,

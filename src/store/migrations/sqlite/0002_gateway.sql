@@ -88,6 +88,7 @@ create table attempt (
   daemon text not null,
   state text not null constraint attempt_state_known check (state in ('open', 'booked', 'refused', 'not_sent', 'absent', 'withdrawn')),
   payment text,
+  booked_minor integer,
   note text,
   claimed_at integer not null,
   settled_at integer,
