@@ -123,7 +123,12 @@ impl Scene {
             date: &billed,
             due: &due,
         };
-        let bill = self.books.admin.bill(&bill).await.unwrap();
+        let bill = {
+            // The first drafts of a month that are made at once get the same number from Odoo.
+            let lock = self.place.lock_file("seed");
+            lock.lock().unwrap();
+            self.books.admin.bill(&bill).await.unwrap()
+        };
         Payable { name, iban, vendor, bill, reference, total: total.to_owned() }
     }
 
