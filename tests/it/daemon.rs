@@ -22,7 +22,7 @@ pub(crate) const NOBODYS: &str = "NL91ABNA0417164300";
 pub(crate) const FOX_SOURCE: &str = "BE68539007547034";
 
 /// How long anything may take before a test gives up.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// How often a condition is looked at.
 const PACE: Duration = Duration::from_millis(25);
@@ -94,13 +94,19 @@ impl Installation {
 
     /// With that world, store and further configuration.
     pub(crate) fn with(world: &str, store: &str, more: &str) -> Self {
-        let folder = tempfile::tempdir().unwrap();
         let policies = Path::new(env!("CARGO_MANIFEST_DIR")).join("policies");
         let text = include_str!("daemon/countersign.toml")
             .replace("@STORE@", store)
             .replace("@POLICIES@", &policies.display().to_string());
-        std::fs::write(folder.path().join("countersign.toml"), text + more).unwrap();
-        std::fs::write(folder.path().join("world.toml"), world).unwrap();
+        let installation = Self::of(&(text + more));
+        std::fs::write(installation.path("world.toml"), world).unwrap();
+        installation
+    }
+
+    /// With that configuration and nothing else.
+    pub(crate) fn of(configuration: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("countersign.toml"), configuration).unwrap();
         Self { folder }
     }
 

@@ -246,7 +246,7 @@ async fn two_daemons_on_one_postgresql_pay_a_bill_once() {
     .await;
 }
 
-fn copy_store(from: &Installation, to: &Path) {
+pub(crate) fn copy_store(from: &Installation, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for name in ["countersign.db", "countersign.db-wal", "countersign.db-shm"] {
         let source = from.path(name);
@@ -256,7 +256,7 @@ fn copy_store(from: &Installation, to: &Path) {
     }
 }
 
-fn restore_store(installation: &Installation, from: &Path) {
+pub(crate) fn restore_store(installation: &Installation, from: &Path) {
     for name in ["countersign.db", "countersign.db-wal", "countersign.db-shm"] {
         let target = installation.path(name);
         if target.exists() {

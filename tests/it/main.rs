@@ -21,6 +21,8 @@ mod examples;
 #[cfg(test)]
 mod http;
 #[cfg(test)]
+mod live;
+#[cfg(test)]
 mod payments;
 #[cfg(test)]
 mod receipts;

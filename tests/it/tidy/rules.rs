@@ -61,7 +61,8 @@ const MAY_NAME: [(&str, &[&str]); 16] = [
 /// pipeline.
 const ONLY: [(&str, &str, &[&str]); 1] = [("ap", "gateway", &["contract", "pack"])];
 
-/// Where a crate may be named. Inside `src/` and the connectors; tests may use what they need.
+/// Where a crate may be named. Inside `src/` and the connectors; tests and examples may use what
+/// they need.
 const CRATES: [(&str, &[&str]); 12] = [
     ("sqlx", &["src/store.rs", "src/store/", "connectors/sandbox/src/"]),
     ("axum", HTTP),
@@ -81,8 +82,9 @@ const HTTP: &[&str] =
 const APP: &[&str] = &["src/app.rs", "src/app/"];
 
 /// Where the name of that ERP may stand: its connector, what composes it, what configures it.
-const ODOO: [&str; 6] = [
+const ODOO: [&str; 7] = [
     "connectors/odoo/",
+    "examples/odoo/",
     "src/app.rs",
     "src/app/",
     "src/settings.rs",
@@ -235,7 +237,7 @@ fn tokens(code: &str) -> Vec<(usize, &str)> {
 
 /// Crates where they do not belong.
 pub(super) fn crates(source: &Source) -> Vec<Finding> {
-    if !source.is_rust() || source.is_test() {
+    if !source.is_rust() || source.is_test() || source.path.starts_with("examples/") {
         return Vec::new();
     }
     let mut findings = Vec::new();
