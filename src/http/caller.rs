@@ -30,7 +30,9 @@ impl FromRequestParts<Shared> for Agent {
             shared.state().refusals.note(address(parts), *reason, gateway.now());
         }
         let caller = outcome?;
-        let kind = if matches!(parts.method, Method::GET | Method::HEAD) {
+        // Withdrawing counts as a read: a caller that proposed too much may still take it back.
+        let withdraws = parts.uri.path().ends_with("/cancel");
+        let kind = if withdraws || matches!(parts.method, Method::GET | Method::HEAD) {
             Kind::Read
         } else {
             Kind::Proposal
