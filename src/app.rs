@@ -98,6 +98,15 @@ impl Base {
         }
     }
 
+    /// The companies of the configuration, without asking the ERP.
+    pub fn companies(&self) -> Vec<String> {
+        match (&self.sandbox, self.settings.odoo()) {
+            (Some(sandbox), _) => sandbox.companies().iter().map(ToString::to_string).collect(),
+            (None, Some(odoo)) => odoo.companies.keys().cloned().collect(),
+            (None, None) => Vec::new(),
+        }
+    }
+
     fn policies(&self) -> anyhow::Result<Policies> {
         let folder = self.settings.path(&self.settings.policy.dir);
         Policies::load(&folder).context("`policy.dir`")

@@ -14,13 +14,13 @@ pub mod refusals;
 mod settling;
 mod standing;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use countersign_erp_source::{Clock, Timestamp};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 use tokio::task::JoinHandle;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
@@ -89,6 +89,9 @@ struct Inner {
     daemon: String,
     /// Work that no hung-up client and no shutdown may drop half way.
     tasks: TaskTracker,
+    /// The operations that the settle worker works on, and how many it may.
+    busy: Mutex<BTreeSet<OperationId>>,
+    places: Arc<Semaphore>,
     /// When the settle worker first and last looked at an operation.
     looked_at: Mutex<BTreeMap<OperationId, (Timestamp, Timestamp)>>,
     /// Wakes whoever waits for an operation to change.
@@ -121,6 +124,8 @@ impl Gateway {
             rules,
             daemon,
             tasks,
+            busy: Mutex::default(),
+            places: Arc::new(Semaphore::new(settling::AT_ONCE)),
             looked_at: Mutex::default(),
             changed,
         })))

@@ -46,10 +46,17 @@ pub struct Workers {
 }
 
 /// What the newest rounds of the tasks found wrong.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Health {
     store: AtomicBool,
     adoption: RwLock<Vec<String>>,
+}
+
+impl Default for Health {
+    fn default() -> Self {
+        let adoption = RwLock::new(vec!["the vendors are not adopted yet".to_owned()]);
+        Self { store: AtomicBool::new(false), adoption }
+    }
 }
 
 impl Health {

@@ -1,7 +1,7 @@
 //! The first contact with a company's vendors, once for each company and store.
 
 use chrono::NaiveDate;
-use countersign_erp_source::{CompanyId, ReadError, RecordedOrder, Timestamp};
+use countersign_erp_source::{CompanyId, ReadError, Timestamp};
 
 use super::{Ports, baseline};
 use crate::receipts::{Receipt, ReceiptKind};
@@ -120,7 +120,9 @@ pub async fn take_orders_over(ports: &Ports, newest: u64, by: &str) -> Result<us
     }
     let mut orders = Vec::new();
     for order in found {
-        let company = company_of(ports, &order).await?;
+        let seq = order.seq;
+        let company =
+            ports.erp.company_of(&order.erp_company).ok_or(AdoptError::NoCompany { seq })?;
         orders.push(AdoptedOrder {
             seq: i64::try_from(order.seq).unwrap_or(i64::MAX),
             marker: order.marker.to_hex(),
@@ -169,17 +171,6 @@ fn order_data(order: &AdoptedOrder) -> serde_json::Value {
         "company": order.company, "payment": order.payment, "seq": order.seq,
         "thing": order.thing, "total": order.total.to_string(),
     })
-}
-
-/// Which company an order of the ERP's table belongs to: the one that has the bill.
-async fn company_of(ports: &Ports, order: &RecordedOrder) -> Result<CompanyId, AdoptError> {
-    for company in ports.erp.companies() {
-        let found = ports.erp.find_bill(&company, &order.bill).await.map_err(AdoptError::Erp)?;
-        if found.is_some_and(|reading| reading.bill.erp_company == order.erp_company) {
-            return Ok(company);
-        }
-    }
-    Err(AdoptError::NoCompany { seq: order.seq })
 }
 
 /// Whether the company has its baseline.

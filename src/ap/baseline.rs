@@ -21,6 +21,11 @@ pub struct Comparison {
 }
 
 impl Comparison {
+    /// Whether any account came from another vendor: the two were merged, or somebody moved it.
+    pub fn has_reowned(&self) -> bool {
+        self.accounts.iter().any(|account| account.reowned)
+    }
+
     /// Whether there is nothing to keep.
     pub fn is_unchanged(&self) -> bool {
         self.new_vendor.is_none() && self.observed.is_empty()
@@ -47,7 +52,10 @@ pub fn compare(known: &Known, vendor: &Vendor, now: Timestamp) -> Comparison {
                     found.accounts.push(before.clone());
                     continue;
                 }
-                Some(note) => observed(account, AccountStatus::ChangedInErp, Some(note), now),
+                Some(note) => BaselineAccount {
+                    reowned: before.reowned || before.vendor != account.owner.as_str(),
+                    ..observed(account, AccountStatus::ChangedInErp, Some(note), now)
+                },
             },
         };
         found.observed.push(kept.clone());
@@ -109,6 +117,7 @@ fn observed(
         active: account.active,
         since: now,
         status,
+        reowned: false,
         note,
     }
 }
@@ -202,6 +211,7 @@ mod tests {
             adopted_at: Some(now()),
             vendor: adoption.vendors.pop(),
             accounts: adoption.accounts,
+            entered_is_vendor: false,
         }
     }
 
@@ -244,6 +254,7 @@ mod tests {
         let mut known = adopted(&honest, None);
         for between in [vendor(vec![account("1", "V", TWO, true)]), vendor(vec![])] {
             let changed = compare(&known, &between, now().plus(DAY));
+            assert_eq!(changed.observed.len(), 1, "the change itself was not seen");
             known.accounts = changed.observed;
             let back = compare(&known, &honest, now().plus(DAY * 2));
             assert_eq!(only_status(&back, "1"), AccountStatus::ChangedInErp);
@@ -268,6 +279,10 @@ mod tests {
         other.id = VendorId::new("W").unwrap();
         let found = compare(&known, &other, now().plus(DAY));
         assert_eq!(only_status(&found, "1"), AccountStatus::ChangedInErp);
+        assert!(found.has_reowned());
+        // It stays so, whatever happens to it afterwards.
+        known.accounts = found.accounts;
+        assert!(compare(&known, &other, now().plus(DAY)).has_reowned());
     }
 
     #[test]

@@ -57,9 +57,9 @@ pub(super) async fn of_payment(payment: &Payment) -> Result<Facts, Denial> {
 
     let mut all = Collector { facts: Facts::default(), at: now };
     of_bill(&mut all, payment);
-    let age = now.whole_days_since(on_file.since);
+    let age = now.whole_days_since(on_file.account.since);
     all.set("iban_age_days", FactValue::Long(age), "baseline", true);
-    let cooling = now.since(on_file.since) < payment.pack.rules().cooling_off;
+    let cooling = now.since(on_file.account.since) < payment.pack.rules().cooling_off;
     all.flag("in_cooling_off", cooling, "baseline");
     all.word("bank_status", "BankStatus", bank_status(payment, &on_file), "baseline");
     let vop_source = format!("vop:{}", vop.provider);
@@ -105,8 +105,16 @@ fn missing(fact: &str, why: &dyn std::fmt::Display) -> Denial {
         .with("error", why.to_string())
 }
 
+/// What the baseline has of the account that is to be paid.
+struct OnFile {
+    account: BaselineAccount,
+    /// The vendor is not what it was: it was merged with another one, or the bill was entered for a
+    /// vendor that somebody made a contact of this one. Its account is not the payee's then.
+    vendor_changed: bool,
+}
+
 /// What the baseline has of the account that is to be paid, after this comparison.
-async fn on_file(payment: &Payment, now: Timestamp) -> Result<BaselineAccount, Denial> {
+async fn on_file(payment: &Payment, now: Timestamp) -> Result<OnFile, Denial> {
     let known = read_baseline(payment).await?;
     if known.adopted_at.is_none() {
         return Err(Denial::new(Stage::Policy, Reason::BaselineMissing));
@@ -117,16 +125,19 @@ async fn on_file(payment: &Payment, now: Timestamp) -> Result<BaselineAccount, D
         // What stands in the store now is what counts: another daemon may have been first.
         found = baseline::compare(&read_baseline(payment).await?, &payment.vendor, now);
     }
-    found
+    let vendor_changed = found.has_reowned() || known.entered_is_vendor;
+    let account = found
         .accounts
         .into_iter()
         .find(|account| account.account == payment.account.id.as_str())
-        .ok_or_else(|| missing("bank_status", &"the account is not in the baseline"))
+        .ok_or_else(|| missing("bank_status", &"the account is not in the baseline"))?;
+    Ok(OnFile { account, vendor_changed })
 }
 
 async fn read_baseline(payment: &Payment) -> Result<Known, Denial> {
     let company = payment.mandate.company.clone();
     let vendor = payment.vendor.id.clone();
+    let entered = payment.reading.bill.header.entered.clone();
     let accounts: Vec<String> =
         payment.vendor.accounts.iter().map(|account| account.id.to_string()).collect();
     payment
@@ -136,7 +147,11 @@ async fn read_baseline(payment: &Payment) -> Result<Known, Denial> {
         .read(move |conn| {
             Box::pin(async move {
                 let accounts: Vec<&str> = accounts.iter().map(String::as_str).collect();
-                crate::store::baseline::known(conn, &company, &vendor, &accounts).await
+                let known =
+                    crate::store::baseline::known(conn, &company, &vendor, &accounts).await?;
+                let entered_is_vendor = entered != vendor
+                    && crate::store::baseline::is_known(conn, &company, &entered).await?;
+                Ok(Known { entered_is_vendor, ..known })
             })
         })
         .await
@@ -204,16 +219,17 @@ fn changed_receipt(
     }
 }
 
-fn bank_status(payment: &Payment, on_file: &BaselineAccount) -> &'static str {
-    let settled = matches!(on_file.status, AccountStatus::Adopted | AccountStatus::Verified);
-    if on_file.status == AccountStatus::ChangedInErp {
+fn bank_status(payment: &Payment, on_file: &OnFile) -> &'static str {
+    let status = on_file.account.status;
+    if status == AccountStatus::ChangedInErp || on_file.vendor_changed {
         return AccountStatus::ChangedInErp.code();
     }
+    let settled = matches!(status, AccountStatus::Adopted | AccountStatus::Verified);
     let several = payment.vendor.active_accounts().count() > 1;
     if !payment.payee_certain || (several && !settled) {
         return "ambiguous";
     }
-    on_file.status.code()
+    status.code()
 }
 
 fn vop_word(result: &VopResult) -> &'static str {

@@ -157,7 +157,12 @@ fn payee(reading: &BillReading, asked: &Payee) -> Result<(Vendor, VendorAccount,
     let Some(account) = chosen else {
         return Err(not_on_file().with("vendor", vendor.id.as_str()));
     };
-    let certain = vendor.active_accounts().count() == 1 || is_named(account);
+    // An account that the bill names binds even when it is archived or another vendor's now: paying
+    // the one that is left would be a choice of ours.
+    let certain = match named {
+        Some(_) => is_named(account),
+        None => vendor.active_accounts().count() == 1,
+    };
     Ok((vendor.clone(), account.clone(), certain))
 }
 

@@ -315,12 +315,14 @@ fn status_of<'a>(
 
 fn payee<'a>(bill: &Bill, vendor: &'a Vendor) -> Result<&'a VendorAccount, Attention> {
     let active: Vec<&VendorAccount> = vendor.active_accounts().collect();
-    let named =
-        active.iter().find(|account| bill.named_account.as_ref() == Some(&account.id)).copied();
+    let named = bill.named_account.as_ref();
     match (active.as_slice(), named) {
         ([], _) => Err(Attention::NoAccount),
-        ([only], _) => Ok(only),
-        (_, Some(named)) => Ok(named),
+        (all, Some(named)) => {
+            let found = all.iter().find(|account| account.id == *named).copied();
+            found.ok_or(Attention::AccountAmbiguous)
+        }
+        ([only], None) => Ok(only),
         (_, None) => Err(Attention::AccountAmbiguous),
     }
 }

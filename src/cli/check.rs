@@ -3,6 +3,7 @@
 use super::{say, table};
 use crate::ap::adoption;
 use crate::app::{self, App};
+use crate::gateway::pack::Pack as _;
 use crate::settings::Settings;
 use crate::store::Role;
 
@@ -29,7 +30,7 @@ async fn report(app: &App) -> anyhow::Result<()> {
     ];
     let workers = app.workers();
     workers.prove().await;
-    let mut problems = workers.problems();
+    let mut problems = app.ap.not_ready();
     for company in app.reading.ports().erp.companies() {
         if !adoption::is_adopted(app.reading.ports(), &company).await? {
             problems.push(format!(

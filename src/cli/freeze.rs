@@ -71,6 +71,12 @@ pub(super) async fn run(settings: Settings, command: FreezeCommand) -> anyhow::R
 }
 
 async fn add(base: &Base, scope: FreezeScope, reason: &str) -> anyhow::Result<()> {
+    // A freeze of a company that does not exist would stop nothing, and nobody would know.
+    if let FreezeScope::Company(company) | FreezeScope::Vendor { company, .. } = &scope
+        && !base.companies().contains(company)
+    {
+        bail!("the configuration has no company `{company}`");
+    }
     let (randomness, now) = (base.randomness.as_ref(), base.clock.now());
     let id = freeze::add(&base.store, randomness, scope, reason, OPERATOR, now).await?;
     say(id)

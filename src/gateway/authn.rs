@@ -145,3 +145,53 @@ fn judge(mandate: &Mandate, principal_active: bool, now: Timestamp) -> Result<()
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use jsonwebtoken::EncodingKey;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::keys::Keys;
+
+    const STORE: &str = "st_ours";
+    const ID: &str = "md_00000000000000000000000000000007";
+
+    fn claims() -> Value {
+        json!({
+            "aud": STORE, "exp": 2_000_000_000, "fpr": "f", "iat": 1_000_000_000, "jti": ID,
+            "jrn": "BNK1", "sub": "marie",
+        })
+    }
+
+    fn named(key: &MandateKey, typ: &str, id: &str, claims: &Value, by: &EncodingKey) -> bool {
+        let mut header = Header::new(Algorithm::EdDSA);
+        header.typ = Some(typ.to_owned());
+        header.kid = Some(id.to_owned());
+        let token = jsonwebtoken::encode(&header, claims, by).unwrap();
+        mandate_id(key, STORE, &token).is_some()
+    }
+
+    #[test]
+    fn a_token_of_ours_is_no_other_kind_of_token() {
+        let folder = tempfile::tempdir().unwrap();
+        let keys = Keys::open(&folder.path().join("ours")).unwrap();
+        let others = Keys::open(&folder.path().join("others")).unwrap();
+        let (key, ours) = (keys.mandate(), keys.mandate().encoding());
+        let changed = |name: &str, value: Value| {
+            let mut claims = claims();
+            claims[name] = value;
+            claims
+        };
+        assert!(named(key, TYPE, key.id(), &claims(), ours));
+        assert!(!named(key, TYPE, key.id(), &claims(), others.mandate().encoding()));
+        assert!(!named(key, "JWT", key.id(), &claims(), ours));
+        assert!(!named(key, TYPE, "another", &claims(), ours));
+        assert!(!named(key, TYPE, key.id(), &changed("aud", json!("st_other")), ours));
+        assert!(!named(key, TYPE, key.id(), &changed("aud", json!([STORE, "st_other"])), ours));
+        assert!(!named(key, TYPE, key.id(), &changed("aud", Value::Null), ours));
+        assert!(!named(key, TYPE, key.id(), &changed("jti", json!("op_7")), ours));
+        assert!(!named(key, TYPE, key.id(), &changed("scope", json!("everything")), ours));
+        assert!(!named(key, TYPE, key.id(), &changed("sub", json!("m".repeat(2048))), ours));
+    }
+}

@@ -46,20 +46,45 @@ pub struct Proposal {
     pub digest: String,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+/// The members of a body, each at most once. What is refused is not repeated: it is the caller's
+/// own text, of any length.
+#[derive(Default)]
 struct Body<'a> {
-    #[serde(borrow, default, deserialize_with = "present")]
     action: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
     args: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
     mode: Option<&'a RawValue>,
 }
 
-/// Keeps `null` apart from a key that is not there.
-fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
-    <&RawValue>::deserialize(deserializer).map(Some)
+impl<'de> Deserialize<'de> for Body<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct BodyVisitor;
+        impl<'de> Visitor<'de> for BodyVisitor {
+            type Value = Body<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a JSON object")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Body<'de>, A::Error> {
+                let mut body = Body::default();
+                while let Some(key) = entries.next_key::<String>()? {
+                    let member = match key.as_str() {
+                        "action" => &mut body.action,
+                        "args" => &mut body.args,
+                        "mode" => &mut body.mode,
+                        _ => {
+                            let text = "a key besides `action`, `args` and `mode`";
+                            return Err(de::Error::custom(text));
+                        }
+                    };
+                    if member.replace(entries.next_value()?).is_some() {
+                        return Err(de::Error::custom("a key stands twice"));
+                    }
+                }
+                Ok(body)
+            }
+        }
+        deserializer.deserialize_map(BodyVisitor)
+    }
 }
 
 impl Proposal {
@@ -70,7 +95,6 @@ impl Proposal {
     pub fn from_body(body: &[u8]) -> Result<Self, Unreadable> {
         let text = std::str::from_utf8(body)
             .map_err(|fault| Unreadable(format!("the body is not UTF-8: {fault}")))?;
-        // A struct would also be read from an array.
         if !text.trim_start_matches([' ', '\t', '\r', '\n']).starts_with('{') {
             return Err(Unreadable("the body is not a JSON object".to_owned()));
         }
@@ -92,7 +116,7 @@ impl Proposal {
         // What has no canonical form (duplicate keys, too deep) is itself only, spelling included.
         let digest = sha256(canonical.as_deref().unwrap_or(text));
         let action = serde_json::from_str::<String>(&action).unwrap_or(action);
-        Ok(Self { action, args, mode, digest })
+        Ok(Self { action: printable(&action), args, mode, digest })
     }
 }
 
@@ -181,29 +205,39 @@ pub enum Term {
     Reference(String),
 }
 
-impl<'de> Deserialize<'de> for Term {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct TermVisitor;
-        impl<'de> Visitor<'de> for TermVisitor {
-            type Value = Term;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a text or {\"ref\":\"…\"}")
+impl Term {
+    fn read(name: &str, value: &serde_json::Value) -> Result<Self, Denial> {
+        let neither = || invalid(&format!("`{name}` is neither a text nor {{\"ref\":\"…\"}}"));
+        let (term, text) = match value {
+            serde_json::Value::String(text) => (Self::Text(text.clone()), text),
+            serde_json::Value::Object(members) if members.len() == 1 => {
+                let text = members.get("ref").and_then(as_text).ok_or_else(neither)?;
+                (Self::Reference(text.clone()), text)
             }
-            fn visit_str<E: de::Error>(self, value: &str) -> Result<Term, E> {
-                Ok(Term::Text(value.to_owned()))
-            }
-            fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Term, A::Error> {
-                let Some((key, value)) = entries.next_entry::<String, String>()? else {
-                    return Err(de::Error::custom("a reference is {\"ref\":\"…\"}"));
-                };
-                if key != "ref" || entries.next_key::<de::IgnoredAny>()?.is_some() {
-                    return Err(de::Error::custom("a reference has the one key `ref`"));
-                }
-                Ok(Term::Reference(value))
-            }
+            serde_json::Value::Null
+            | serde_json::Value::Bool(_)
+            | serde_json::Value::Number(_)
+            | serde_json::Value::Array(_)
+            | serde_json::Value::Object(_) => return Err(neither()),
+        };
+        if text.chars().any(char::is_control) {
+            return Err(invalid(&format!("`{name}` holds a control character")));
         }
-        deserializer.deserialize_any(TermVisitor)
+        if text.is_empty() || text.chars().count() > TEXT_CHARS_MAX {
+            return Err(invalid(&format!("`{name}` has 1 to {TEXT_CHARS_MAX} characters")));
+        }
+        Ok(term)
+    }
+}
+
+fn as_text(value: &serde_json::Value) -> Option<&String> {
+    match value {
+        serde_json::Value::String(text) => Some(text),
+        serde_json::Value::Null
+        | serde_json::Value::Bool(_)
+        | serde_json::Value::Number(_)
+        | serde_json::Value::Array(_)
+        | serde_json::Value::Object(_) => None,
     }
 }
 
@@ -211,60 +245,29 @@ impl<'de> Deserialize<'de> for Term {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Terms(BTreeMap<String, Term>);
 
-impl<'de> Deserialize<'de> for Terms {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct TermsVisitor;
-        impl<'de> Visitor<'de> for TermsVisitor {
-            type Value = BTreeMap<String, Term>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-            fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
-                let mut all = BTreeMap::new();
-                while let Some(key) = entries.next_key::<String>()? {
-                    let value = entries.next_value::<Term>().map_err(|fault| {
-                        de::Error::custom(format!("`{}`: {fault}", printable(&key)))
-                    })?;
-                    if all.insert(key.clone(), value).is_some() {
-                        let text = format!("`{}` stands twice", printable(&key));
-                        return Err(de::Error::custom(text));
-                    }
-                }
-                Ok(all)
-            }
-        }
-        deserializer.deserialize_map(TermsVisitor).map(Self)
-    }
-}
-
 impl Terms {
     /// Reads arguments that are exactly those named.
     ///
     /// # Errors
     /// A denial at stage `contract` that names the argument.
     pub fn parse(args: &str, names: &[&str]) -> Result<Self, Denial> {
-        let terms: Self =
-            serde_json::from_str(args).map_err(|fault| invalid(&format!("args: {fault}")))?;
-        if let Some(unknown) = terms.0.keys().find(|key| !names.contains(&key.as_str())) {
-            return Err(invalid(&format!(
-                "`{}` is no argument of this action",
-                printable(unknown)
-            )));
+        // What was sent is not repeated in the answer: it may be long, or a whole account number.
+        let Strict(value) = serde_json::from_str(args)
+            .map_err(|_fault| invalid("`args` has a key twice, or is nested too deep"))?;
+        let serde_json::Value::Object(members) = value else {
+            return Err(invalid("`args` is not an object"));
+        };
+        if members.keys().any(|key| !names.contains(&key.as_str())) {
+            let known = names.join("`, `");
+            return Err(invalid(&format!("`args` has a key besides `{known}`")));
         }
-        if let Some(missing) = names.iter().find(|name| !terms.0.contains_key(**name)) {
-            return Err(invalid(&format!("`{missing}` is missing")));
+        let mut terms = BTreeMap::new();
+        for name in names {
+            let value =
+                members.get(*name).ok_or_else(|| invalid(&format!("`{name}` is missing")))?;
+            terms.insert((*name).to_owned(), Term::read(name, value)?);
         }
-        for (name, term) in &terms.0 {
-            let (Term::Text(text) | Term::Reference(text)) = term;
-            if text.chars().any(char::is_control) {
-                return Err(invalid(&format!("`{name}` holds a control character")));
-            }
-            if text.is_empty() || text.chars().count() > TEXT_CHARS_MAX {
-                return Err(invalid(&format!("`{name}` has 1 to {TEXT_CHARS_MAX} characters")));
-            }
-        }
-        Ok(terms)
+        Ok(Self(terms))
     }
 
     /// An argument that must be a text.
@@ -294,7 +297,7 @@ pub fn invalid(detail: &str) -> Denial {
 
 /// The caller's own text, shortened and without characters that change how it is shown.
 fn printable(text: &str) -> String {
-    text.chars().take(40).flat_map(char::escape_debug).collect()
+    text.chars().take(64).flat_map(char::escape_debug).collect()
 }
 
 #[cfg(test)]
@@ -317,24 +320,30 @@ mod tests {
         assert_eq!(terms.text("amount"), Ok("1.00"));
         assert!(terms.text("payee").is_err(), "a reference is no text");
         refused(r#"{"payee":"a"}"#, "`amount` is missing");
-        refused(r#"{"payee":"a","amount":"1","scope":"all"}"#, "`scope` is no argument");
-        refused(r#"{"payee":"a","payee":"b","amount":"1"}"#, "stands twice");
-        refused(r#"{"payee":"a","\u0070ayee":"b","amount":"1"}"#, "stands twice");
-        refused(r#"["a","1"]"#, "expected an object");
-        refused("null", "expected an object");
+        refused(r#"{"payee":"a","amount":"1","scope":"all"}"#, "besides `payee`, `amount`");
+        refused(r#"{"payee":"a","payee":"b","amount":"1"}"#, "key twice");
+        refused(r#"{"payee":"a","\u0070ayee":"b","amount":"1"}"#, "key twice");
+        refused(r#"["a","1"]"#, "not an object");
+        refused("null", "not an object");
         for value in ["1", "1.0", "null", "true", "[]", "{}", r#"["1"]"#, r#"{"ref":1}"#] {
             refused(&format!(r#"{{"payee":"a","amount":{value}}}"#), "`amount`");
         }
-        for value in [r#"{"ref":"V","x":"y"}"#, r#"{"ref":"V","ref":"W"}"#, r#"{"x":"V"}"#] {
+        for value in [r#"{"ref":"V","x":"y"}"#, r#"{"x":"V"}"#, r#"{"ref":{"ref":"V"}}"#] {
             refused(&format!(r#"{{"payee":{value},"amount":"1"}}"#), "`payee`");
         }
+        refused(r#"{"payee":{"ref":"V","ref":"W"},"amount":"1"}"#, "key twice");
         for value in [r#""\u0000""#, r#""a\nb""#, r#"{"ref":"\u007f"}"#] {
             refused(&format!(r#"{{"payee":{value},"amount":"1"}}"#), "control character");
         }
         refused(&format!(r#"{{"payee":"{}","amount":"1"}}"#, "a".repeat(501)), "1 to 500");
         refused(r#"{"payee":"","amount":"1"}"#, "1 to 500");
         let deep = format!("{}{}", "[".repeat(5000), "]".repeat(5000));
-        refused(&format!(r#"{{"payee":{deep},"amount":"1"}}"#), "`payee`");
+        refused(&format!(r#"{{"payee":{deep},"amount":"1"}}"#), "nested too deep");
+        let number = "NL91ABNA0417164300";
+        for args in [format!("\"{number}\""), format!(r#"{{"{number}":"1"}}"#)] {
+            let denial = Terms::parse(&args, &NAMES).unwrap_err();
+            assert!(!denial.detail.contains(number), "{}", denial.detail);
+        }
     }
 
     #[test]
@@ -354,6 +363,8 @@ mod tests {
         assert!(Proposal::from_body(b"{\"action\":\"\xff\"}").is_err());
         let proposal = Proposal::from_body(br#"{"action":7,"args":[],"mode":"now"}"#).unwrap();
         assert_eq!((proposal.action.as_str(), proposal.mode), ("7", None));
+        let long = format!(r#"{{"action":"{}\\u202e","args":{{}}}}"#, "z".repeat(60_000));
+        assert_eq!(Proposal::from_body(long.as_bytes()).unwrap().action, "z".repeat(64));
         let null_mode = Proposal::from_body(br#"{"action":"a","args":{},"mode":null}"#).unwrap();
         assert_eq!(null_mode.mode, None, "null is not a default");
     }

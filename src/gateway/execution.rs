@@ -25,6 +25,8 @@ use crate::store::{StoreError, Unit, people};
 const PREPARED_WAITS: std::time::Duration = std::time::Duration::from_hours(24);
 /// A claim is left to its daemon for this much longer than its order may be booked.
 const LEASE_SLACK: std::time::Duration = std::time::Duration::from_secs(2);
+/// How long an operation that cannot be sent, or is not booked, is tried again.
+pub(super) const TRIED_FOR: std::time::Duration = std::time::Duration::from_mins(15);
 /// Nothing reserved.
 pub(super) const FREE: Reservation = Reservation { reserved: false, executing_since: None };
 
@@ -162,7 +164,7 @@ impl Gateway {
         let hashed = evaluated.hashed.clone();
         Ok(match &evaluated.verdict {
             Err(denial) if denial.is_error() => {
-                Again::retry(format!("{}: {:?}", denial.detail, denial.evidence))
+                Again::Retry(format!("{}: {:?}", denial.detail, denial.evidence))
             }
             Err(denial) => {
                 let because = denial.detail.clone();
@@ -170,7 +172,7 @@ impl Gateway {
                 Again::withdraw(after, Some(denial.clone()), hashed, because)
             }
             Ok(_) if not_ready.is_none_or(|problems| !problems.is_empty()) => {
-                Again::retry("the ERP's side is not proved safe".to_owned())
+                Again::Retry("the ERP's side is not proved safe".to_owned())
             }
             Ok(permitted) if permitted.level != Level::None => {
                 let because = format!("needs a human now: {}", permitted.reasons.join(", "));
@@ -179,7 +181,7 @@ impl Gateway {
                 Again::withdraw(Box::new(after), None, hashed, because)
             }
             Ok(_) if same_hash => Again::Stands,
-            Ok(_) => Again::retry("what was decided on has changed".to_owned()),
+            Ok(_) => Again::Retry("what was decided on has changed".to_owned()),
         })
     }
 
@@ -198,7 +200,7 @@ impl Gateway {
                     if !attempts::settle(unit.conn(), &marker, state, None, &because, now).await? {
                         return Ok(());
                     }
-                    let before = executing(unit, &id).await?;
+                    let before = get(unit, &id).await?;
                     after.version = before.version;
                     let data = receipt::decision(&after, denial.as_ref(), hashed.as_deref());
                     receipt::leave(unit, &mut after, ReceiptKind::Decision, now, data)?;
@@ -275,10 +277,6 @@ struct Withdrawal {
 }
 
 impl Again {
-    fn retry(because: String) -> Self {
-        Self::Retry(because)
-    }
-
     fn withdraw(
         after: Box<Operation>,
         denial: Option<Denial>,
@@ -475,16 +473,19 @@ async fn reclaim(
     let mut after = Operation { updated_at: context.now, ..found.clone() };
     let verdict = under_lock(unit, &after, &evaluated, false).await?;
     let same_hash = evaluated.substance.hash == found.substance.hash;
+    let since = reserved.executing_since.unwrap_or(context.now);
+    // An ERP that takes orders and never books them is not asked for ever.
+    let in_time = context.now.since(since) < TRIED_FOR;
+    let stands = absent.is_none() || (same_hash && in_time);
     let (kind, data, reservation, claimed) = match verdict {
-        Ok((permitted, case, standing))
-            if permitted.level == Level::None && (same_hash || absent.is_none()) =>
-        {
+        Ok((permitted, case, standing)) if permitted.level == Level::None && stands => {
             after.substance = evaluated.substance;
             after.decision = permits(&permitted, evaluated.policy.as_deref());
             after.status = Status::Executing;
+            let data = receipt::decision(&after, None, evaluated.hashed.as_deref());
+            receipt::leave(unit, &mut after, ReceiptKind::Decision, context.now, data)?;
             let attempt = make_attempt(unit, &after, case.as_ref(), &standing, context).await?;
             let data = receipt::claim(&attempt, &context.marker);
-            let since = reserved.executing_since.unwrap_or(context.now);
             let held = Reservation { reserved: true, executing_since: Some(since) };
             (ReceiptKind::Claim, data, held, Some(attempt))
         }
@@ -577,8 +578,8 @@ fn pending(
     }
 }
 
-/// The operation, which must be executing.
-pub(super) async fn executing(
+/// The operation, which must be there.
+pub(super) async fn get(
     unit: &mut Unit<'_>,
     id: &crate::domain::names::OperationId,
 ) -> Stored<Operation> {

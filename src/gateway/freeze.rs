@@ -180,7 +180,7 @@ async fn thaw(
     Ok(true)
 }
 
-/// Freezes within a unit of work, once for each scope and cause, and raises the alarm.
+/// Freezes within a unit of work, once for each scope and cause, and raises an alarm each time.
 pub(super) async fn automatic(
     unit: &mut Unit<'_>,
     alarm: &Automatic,
@@ -189,9 +189,8 @@ pub(super) async fn automatic(
     alarm_id: Uuid,
     now: Timestamp,
 ) -> Stored<()> {
-    if freezes::stands(unit.conn(), &alarm.scope, alarm.cause).await? {
-        return Ok(());
-    }
+    // Frozen once is frozen; but what happened again is said again.
+    let stands = freezes::stands(unit.conn(), &alarm.scope, alarm.cause).await?;
     let freeze = Freeze {
         id: FreezeId::from_uuid(freeze_id),
         scope: alarm.scope.clone(),
@@ -200,7 +199,9 @@ pub(super) async fn automatic(
         placed_by: "countersign".to_owned(),
         placed_at: now,
     };
-    place(unit, &freeze).await?;
+    if !stands {
+        place(unit, &freeze).await?;
+    }
     let (company, counterparty) = match &alarm.scope {
         FreezeScope::All => (None, None),
         FreezeScope::Company(company) => (Some(company.clone()), None),

@@ -194,6 +194,8 @@ struct Bound<'a> {
 fn plain(value: &FactValue) -> serde_json::Value {
     match value {
         FactValue::Bool(yes) => (*yes).into(),
+        // Numbers that not every reader of JSON keeps exactly are written as text.
+        FactValue::Long(number) if number.unsigned_abs() >= 1 << 53 => number.to_string().into(),
         FactValue::Long(number) => (*number).into(),
         FactValue::Word { word, .. } => (*word).into(),
     }

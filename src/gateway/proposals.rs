@@ -125,7 +125,9 @@ impl Gateway {
             let operation = self.settled(before.id, EXECUTING_WAIT).await?;
             return Ok(Answer { operation, replayed: true });
         }
-        if before.status != Status::Prepared {
+        // One whose time is over is as good as expired, before the worker comes to it.
+        let over = before.waits_until.is_some_and(|until| until <= self.now());
+        if before.status != Status::Prepared || over {
             return Err(CallError::WrongState(Box::new(before)));
         }
         let operation = Operation {
@@ -373,7 +375,9 @@ pub(super) async fn end_waiting(
     now: Timestamp,
 ) -> Result<Option<Operation>, StoreError> {
     let Some(found) = operations::find(unit.conn(), &before.id).await? else { return Ok(None) };
-    if !matches!(found.status, Status::Prepared | Status::Pending) {
+    // What moved since it was read is judged anew, by whoever comes next.
+    let moved = found.version != before.version;
+    if moved || !matches!(found.status, Status::Prepared | Status::Pending) {
         return Ok(None);
     }
     let kind =

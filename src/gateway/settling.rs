@@ -2,17 +2,17 @@
 //! knows. It takes no input and is safe to repeat, in several daemons at once.
 
 use std::collections::BTreeSet;
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use countersign_erp_source::Timestamp;
-use tokio::task::JoinSet;
 
-use super::execution::{FREE, executing, moved};
+use super::execution::{FREE, TRIED_FOR, get, moved};
 use super::freeze::{self, Automatic};
 use super::pack::{Booking, Found, Sent};
 use super::{Gateway, Stored, receipt};
 use crate::domain::decision::{Level, Stage};
+use crate::domain::names::OperationId;
 use crate::domain::operation::{Operation, Status};
 use crate::domain::reason::Reason;
 use crate::receipts::ReceiptKind;
@@ -21,16 +21,27 @@ use crate::store::attempts::{self, Attempt, AttemptState};
 use crate::store::freezes::FreezeScope;
 use crate::store::operations::{self, Reservation};
 
-/// How long an operation that cannot be sent is tried again.
-const UNSENT_TRIED_FOR: Duration = Duration::from_mins(15);
 /// An operation is looked at again after half the time that it has been open, within these bounds,
 /// so that an ERP in trouble is not kept busy with it.
 const LOOK_AGAIN_MIN: Duration = Duration::from_millis(250);
 const LOOK_AGAIN_MAX: Duration = Duration::from_secs(15);
 /// Operations that are worked on at once.
-const AT_ONCE: usize = 16;
+pub(super) const AT_ONCE: usize = 16;
 /// Operations that one round of the worker takes up.
 const ROUND_MAX: i64 = 200;
+
+/// An operation that is worked on here; dropped when that ends, by a panic too.
+struct Busy {
+    gateway: Gateway,
+    id: OperationId,
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        let mut busy = self.gateway.0.busy.lock().unwrap_or_else(PoisonError::into_inner);
+        busy.remove(&self.id);
+    }
+}
 
 /// How an attempt is written down.
 struct Settled {
@@ -121,8 +132,14 @@ impl Gateway {
         self.store()
             .write(move |unit| {
                 Box::pin(async move {
-                    let before = executing(unit, &id).await?;
+                    let before = get(unit, &id).await?;
                     if !is_open(unit, &before, &attempt).await? {
+                        let late = too_late_to_be_true(unit, &before, &attempt, &outcome).await?;
+                        if let Some(alarm) = late {
+                            let operation = Some(&before);
+                            freeze::automatic(unit, &alarm, operation, freeze_id, alarm_id, now)
+                                .await?;
+                        }
                         return Ok(());
                     }
                     write_down(unit, &before, &attempt, &outcome, now).await?;
@@ -139,8 +156,9 @@ impl Gateway {
     }
 
     /// One round of the settle worker: what no daemon works on any more becomes unknown, what is
-    /// unknown is looked up, what was never sent is decided again. Several operations at once, so
-    /// that one that hangs keeps no other waiting.
+    /// unknown is looked up, what was never sent is decided again. Each operation in a task of its
+    /// own that the round does not wait for, so that one that hangs keeps no other waiting; an
+    /// operation that is still worked on is left alone.
     ///
     /// # Errors
     /// The store could not be read; the next round comes.
@@ -148,16 +166,26 @@ impl Gateway {
         let mut live = self.in_state(Status::Executing).await?;
         live.extend(self.in_state(Status::Unknown).await?);
         self.forget_all_but(&live);
-        let mut work = JoinSet::new();
         for operation in live {
-            while work.len() >= AT_ONCE {
-                work.join_next().await;
-            }
+            let Ok(place) = Arc::clone(&self.0.places).try_acquire_owned() else { break };
+            let Some(busy) = self.begin(&operation.id) else { continue };
             let gateway = self.clone();
-            work.spawn(async move { gateway.take_up(operation, alone).await });
+            self.0.tasks.spawn(async move {
+                gateway.take_up(operation, alone).await;
+                drop((busy, place));
+            });
         }
-        work.join_all().await;
         Ok(())
+    }
+
+    /// Whether anything that a round took up is still worked on.
+    pub fn is_settling(&self) -> bool {
+        !self.0.busy.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
+    fn begin(&self, id: &OperationId) -> Option<Busy> {
+        let mut busy = self.0.busy.lock().unwrap_or_else(PoisonError::into_inner);
+        busy.insert(id.clone()).then(|| Busy { gateway: self.clone(), id: id.clone() })
     }
 
     /// What goes wrong with one operation is logged and leaves the others alone.
@@ -254,7 +282,7 @@ impl Gateway {
             .read(move |conn| Box::pin(async move { operations::reservation(conn, &id).await }))
             .await?;
         let since = held.executing_since.unwrap_or(operation.updated_at);
-        if self.now().since(since) < UNSENT_TRIED_FOR {
+        if self.now().since(since) < TRIED_FOR {
             return self.try_again(operation, None).await;
         }
         let (before, now) = (operation.clone(), self.now());
@@ -287,6 +315,28 @@ async fn is_open(unit: &mut Unit<'_>, operation: &Operation, attempt: &Attempt) 
     Ok(live && open.is_some_and(|open| open.marker == attempt.marker))
 }
 
+/// An answer for an attempt that is closed already. One that agrees is no news; a booking for an
+/// attempt that counts for nothing, and any contradiction, stops everything.
+async fn too_late_to_be_true(
+    unit: &mut Unit<'_>,
+    operation: &Operation,
+    attempt: &Attempt,
+    outcome: &Settled,
+) -> Stored<Option<Automatic>> {
+    let booked_unseen = outcome.attempt == AttemptState::Booked
+        && !attempts::counts(unit.conn(), &attempt.marker).await?;
+    if booked_unseen {
+        let detail = format!(
+            "the ERP booked an order of {} that was given up here as proved absent; look at the \
+             bill's payments there before you thaw",
+            operation.id
+        );
+        let (scope, cause) = (FreezeScope::All, "booked_after_absent");
+        return Ok(Some(Automatic { scope, cause, detail }));
+    }
+    Ok(outcome.alarm.clone().filter(|alarm| alarm.scope == FreezeScope::All))
+}
+
 async fn write_down(
     unit: &mut Unit<'_>,
     before: &Operation,
@@ -294,7 +344,11 @@ async fn write_down(
     outcome: &Settled,
     now: Timestamp,
 ) -> Stored<()> {
-    if before.status == Status::Unknown && outcome.status == Status::Unknown {
+    // Still unknown is no news, unless the ERP contradicted.
+    if before.status == Status::Unknown
+        && outcome.status == Status::Unknown
+        && outcome.reason.is_none()
+    {
         return Ok(());
     }
     let held = operations::reservation(unit.conn(), &before.id).await?;
@@ -310,10 +364,11 @@ async fn write_down(
     }
     after.result = outcome.booking.as_ref().map(|booking| booking.result.clone());
     if outcome.attempt != AttemptState::Open {
-        let booked = outcome
-            .booking
-            .as_ref()
-            .map(|booking| (booking.result.payment_ref.as_str(), booking.amount));
+        let booked = outcome.booking.as_ref().map(|booking| {
+            let same_currency = booking.amount.currency() == attempt.amount.currency();
+            let minor = same_currency.then(|| booking.amount.minor());
+            (booking.result.payment_ref.as_str(), minor)
+        });
         let closed = attempts::settle(
             unit.conn(),
             &attempt.marker,
@@ -342,7 +397,7 @@ async fn write_down(
 }
 
 async fn give_up(unit: &mut Unit<'_>, before: &Operation, now: Timestamp) -> Stored<()> {
-    let found = executing(unit, &before.id).await?;
+    let found = get(unit, &before.id).await?;
     if found.version != before.version
         || attempts::find_open(unit.conn(), &before.id).await?.is_some()
     {

@@ -115,7 +115,8 @@ impl Standing {
 
     fn not_paid(&self, resolved: &Resolved) -> Result<(), Denial> {
         let pinned = self.pinned_total(resolved);
-        if self.claimed.sum_minor >= pinned.minor() {
+        // What only may be booked is somebody's live operation, not a paid bill.
+        if self.claimed.booked_minor > 0 && self.claimed.booked_minor >= pinned.minor() {
             return Err(Denial::new(Stage::Execution, Reason::AlreadyPaid));
         }
         Ok(())
@@ -126,8 +127,8 @@ impl Standing {
         self.claimed.total.unwrap_or(resolved.total)
     }
 
-    /// What forbids claiming, beside [`Standing::judge`]: the sum of the bill under the claim's
-    /// lock, against the pinned total.
+    /// What forbids claiming, beside [`Standing::judge`]: the sum of the bill against the pinned
+    /// total. Asked before anything is said to be permitted, and again under the claim's lock.
     ///
     /// # Errors
     /// A denial.

@@ -26,6 +26,8 @@ use super::envelope::CALL_LIMIT;
 const CONNECTIONS_MAX: usize = 1024;
 /// How long a connection may take to send the head of a request, or be idle before it.
 const HEAD_LIMIT: Duration = Duration::from_secs(30);
+/// The same once half of all places are taken.
+const HEAD_LIMIT_CROWDED: Duration = Duration::from_secs(5);
 /// How many headers a request may have.
 const HEADERS_MAX: usize = 64;
 /// How large the head of a request may be.
@@ -45,8 +47,11 @@ pub async fn serve(listener: TcpListener, router: Router, shutdown: Cancellation
     let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     while let Some((stream, peer, place)) = accept(&listener, &places, &shutdown).await {
         let (router, shutdown) = (router.clone(), shutdown.clone());
+        // Whoever comes when half of the places are taken is served and shown out, so that nobody
+        // can keep all places by holding connections open.
+        let crowded = places.available_permits() < CONNECTIONS_MAX / 2;
         connections.spawn(async move {
-            hold(stream, peer, router, shutdown).await;
+            hold(stream, peer, router, shutdown, crowded).await;
             drop(place);
         });
     }
@@ -79,7 +84,13 @@ async fn accept(
     shutdown.run_until_cancelled(next).await.flatten()
 }
 
-async fn hold(stream: TcpStream, peer: SocketAddr, router: Router, shutdown: CancellationToken) {
+async fn hold(
+    stream: TcpStream,
+    peer: SocketAddr,
+    router: Router,
+    shutdown: CancellationToken,
+    crowded: bool,
+) {
     let service = service_fn(move |request: Request<Incoming>| {
         let mut request = request.map(Body::new);
         request.extensions_mut().insert(ConnectInfo(peer));
@@ -89,7 +100,8 @@ async fn hold(stream: TcpStream, peer: SocketAddr, router: Router, shutdown: Can
     let mut protocol = http1::Builder::new();
     protocol
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_LIMIT)
+        .keep_alive(!crowded)
+        .header_read_timeout(if crowded { HEAD_LIMIT_CROWDED } else { HEAD_LIMIT })
         .max_headers(HEADERS_MAX)
         .max_header_size(HEAD_BYTES_MAX)
         .max_buf_size(BUFFER_BYTES_MAX);
@@ -115,5 +127,41 @@ async fn hold(stream: TcpStream, peer: SocketAddr, router: Router, shutdown: Can
 fn note(ended: Result<(), hyper::Error>) {
     if let Err(fault) = ended {
         tracing::debug!(error = %fault, "a connection ended: {fault}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    use super::*;
+
+    /// The answer to one request, up to where the peer closes or the answer is whole.
+    async fn ask(stream: &mut TcpStream) -> String {
+        stream.write_all(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+        let mut answer = vec![0; 1024];
+        let length = stream.read(&mut answer).await.unwrap();
+        String::from_utf8_lossy(&answer[..length]).to_ascii_lowercase()
+    }
+
+    #[tokio::test]
+    async fn who_comes_when_it_is_crowded_is_served_and_shown_out() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let stop = CancellationToken::new();
+        let serving =
+            tokio::task::JoinSet::from_iter([serve(listener, Router::new(), stop.clone())]);
+        let mut early = TcpStream::connect(address).await.unwrap();
+        assert!(!ask(&mut early).await.contains("connection: close"));
+        let mut held = Vec::new();
+        for _ in 0..=CONNECTIONS_MAX / 2 {
+            held.push(TcpStream::connect(address).await.unwrap());
+        }
+        let mut late = TcpStream::connect(address).await.unwrap();
+        assert!(ask(&mut late).await.contains("connection: close"));
+        assert!(ask(&mut early).await.starts_with("http/1.1 404"), "who was there stays");
+        drop((early, late, held));
+        stop.cancel();
+        serving.join_all().await;
     }
 }

@@ -105,8 +105,10 @@ impl std::fmt::Debug for Attempt {
 /// What is claimed or booked for a thing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claimed {
-    /// The sum in minor units.
+    /// The sum in minor units, of what may be booked too.
     pub sum_minor: i64,
+    /// The sum in minor units of what is booked.
+    pub booked_minor: i64,
     /// The total that the first of them pinned.
     pub total: Option<Amount>,
 }
@@ -118,12 +120,17 @@ pub async fn claimed(
     thing: &str,
     but: &OperationId,
 ) -> Result<Claimed, StoreError> {
-    let sql = "select cast(coalesce(sum(minor), 0) as bigint) as minor, min(total_minor) as total, \
+    let sql = "select cast(coalesce(sum(minor), 0) as bigint) as minor, \
+               cast(coalesce(sum(minor * is_booked), 0) as bigint) as booked, \
+               min(total_minor) as total, \
                min(currency) as currency, count(distinct currency) as currencies \
-               from (select case when operation <> $3 then coalesce(booked_minor, amount_minor) \
-               else 0 end as minor, total_minor, currency from attempt \
+               from (select case when operation = $3 then 0 \
+               when booked_minor > amount_minor then booked_minor \
+               else amount_minor end as minor, \
+               case when state = 'booked' then 1 else 0 end as is_booked, \
+               total_minor, currency from attempt \
                where company = $1 and thing = $2 and state in ('open', 'booked') \
-               union all select amount_minor, total_minor, currency from adopted_order \
+               union all select amount_minor, 1, total_minor, currency from adopted_order \
                where company = $1 and thing = $2) as claimed";
     let args = [company.as_str().into(), thing.into(), but.as_str().into()];
     let row = conn.fetch_one(sql, &args).await?;
@@ -138,7 +145,7 @@ pub async fn claimed(
         }
         _ => None,
     };
-    Ok(Claimed { sum_minor: row.int("minor")?, total })
+    Ok(Claimed { sum_minor: row.int("minor")?, booked_minor: row.int("booked")?, total })
 }
 
 /// The operation's open attempt, if there is one.
@@ -178,12 +185,30 @@ pub async fn insert(conn: &mut Conn<'_>, attempt: &Attempt) -> Result<(), StoreE
     conn.execute_one(sql, &args).await
 }
 
-/// Closes an open attempt. `false` if it is not open any more.
+/// The state of the attempt with that marker, if there is one.
+pub async fn state_of(
+    conn: &mut Conn<'_>,
+    marker: &str,
+) -> Result<Option<AttemptState>, StoreError> {
+    let sql = "select state from attempt where marker = $1";
+    let Some(row) = conn.fetch_optional(sql, &[marker.into()]).await? else { return Ok(None) };
+    let state = AttemptState::from_code(&row.text("state")?);
+    state.map(Some).ok_or_else(|| row.inconsistent("state", "cannot be read"))
+}
+
+/// Whether the store has that marker as something that counts for its bill.
+pub async fn counts(conn: &mut Conn<'_>, marker: &str) -> Result<bool, StoreError> {
+    let state = state_of(conn, marker).await?;
+    Ok(matches!(state, Some(AttemptState::Open | AttemptState::Booked)))
+}
+
+/// Closes an open attempt, with the payment and the minor units that were booked in its currency.
+/// `false` if it is not open any more.
 pub async fn settle(
     conn: &mut Conn<'_>,
     marker: &str,
     state: AttemptState,
-    booked: Option<(&str, Amount)>,
+    booked: Option<(&str, Option<i64>)>,
     note: &str,
     at: Timestamp,
 ) -> Result<bool, StoreError> {
@@ -192,7 +217,7 @@ pub async fn settle(
     let args = [
         state.code().into(),
         booked.map(|(payment, _)| payment).into(),
-        booked.map(|(_, amount)| amount.minor()).into(),
+        booked.and_then(|(_, minor)| minor).into(),
         note.into(),
         at.as_millis().into(),
         marker.into(),
@@ -234,12 +259,8 @@ impl std::fmt::Debug for AdoptedOrder {
 
 /// Takes an order over. `false` if the store knows it.
 pub async fn take_over(conn: &mut Conn<'_>, order: &AdoptedOrder) -> Result<bool, StoreError> {
-    // Only what counts for the bill anyway is known: an order that was given up here and is booked
-    // there must count.
-    let known = "select count(*) as found from attempt \
-                 where marker = $1 and state in ('open', 'booked')";
-    let marker = [order.marker.as_str().into()];
-    if conn.fetch_one(known, &marker).await?.int("found")? > 0 {
+    // An order that was given up here and is booked there must count.
+    if counts(conn, &order.marker).await? {
         return Ok(false);
     }
     let sql = "insert into adopted_order (seq, marker, company, thing, amount_minor, total_minor, \

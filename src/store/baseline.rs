@@ -50,6 +50,8 @@ pub struct BaselineAccount {
     pub since: Timestamp,
     /// How it came to be on file.
     pub status: AccountStatus,
+    /// Whether it was another vendor's at any time, by a merge or an edit.
+    pub reowned: bool,
     /// What changed last, in words.
     pub note: Option<String>,
 }
@@ -107,6 +109,8 @@ pub struct Known {
     pub vendor: Option<BaselineVendor>,
     /// Its accounts, and any other vendor's with a record id that was asked for.
     pub accounts: Vec<BaselineAccount>,
+    /// Whether the contact that was entered on the bill is itself known as a vendor.
+    pub entered_is_vendor: bool,
 }
 
 /// What the first contact found.
@@ -132,7 +136,7 @@ pub async fn known(
                where company = $1 and vendor = $2";
     let args = [company.as_str().into(), vendor.as_str().into()];
     let row = conn.fetch_optional(sql, &args).await?;
-    let of_vendor = "select account, vendor, number, active, since, status, note \
+    let of_vendor = "select account, vendor, number, active, since, status, reowned, note \
                      from baseline_account where company = $1 and vendor = $2 order by account";
     let mut found: Vec<BaselineAccount> = conn
         .fetch_all(of_vendor, &args)
@@ -140,7 +144,7 @@ pub async fn known(
         .iter()
         .map(account_from_row)
         .collect::<Result<_, _>>()?;
-    let by_record = "select account, vendor, number, active, since, status, note \
+    let by_record = "select account, vendor, number, active, since, status, reowned, note \
                      from baseline_account where company = $1 and account = $2";
     for account in accounts {
         if found.iter().any(|known| known.account == **account) {
@@ -152,7 +156,18 @@ pub async fn known(
         }
     }
     let vendor = row.map(|row| vendor_from_row(&row)).transpose()?;
-    Ok(Known { adopted_at, vendor, accounts: found })
+    Ok(Known { adopted_at, vendor, accounts: found, entered_is_vendor: false })
+}
+
+/// Whether the baseline has that vendor.
+pub async fn is_known(
+    conn: &mut Conn<'_>,
+    company: &CompanyId,
+    vendor: &VendorId,
+) -> Result<bool, StoreError> {
+    let sql = "select count(*) as found from baseline_vendor where company = $1 and vendor = $2";
+    let args = [company.as_str().into(), vendor.as_str().into()];
+    Ok(conn.fetch_one(sql, &args).await?.int("found")? > 0)
 }
 
 /// When that company's vendors were adopted.
@@ -190,7 +205,7 @@ pub async fn adopt(
     .await?;
     let accounts = found.accounts.iter().map(|account| account_values(company, account));
     conn.insert_many(
-        "insert into baseline_account (company, account, vendor, number, active, since, status, note) ",
+        "insert into baseline_account (company, account, vendor, number, active, since, status, reowned, note) ",
         accounts.collect(),
         "",
     )
@@ -224,10 +239,10 @@ pub async fn observe(
     account: &BaselineAccount,
 ) -> Result<(), StoreError> {
     let sql = "insert into baseline_account (company, account, vendor, number, active, since, \
-               status, note) values ($1, $2, $3, $4, $5, $6, $7, $8) \
+               status, reowned, note) values ($1, $2, $3, $4, $5, $6, $7, $8, $9) \
                on conflict (company, account) do update set vendor = excluded.vendor, \
                number = excluded.number, active = excluded.active, since = excluded.since, \
-               status = excluded.status, note = excluded.note";
+               status = excluded.status, reowned = excluded.reowned, note = excluded.note";
     conn.execute_one(sql, &account_values(company, account)).await
 }
 
@@ -252,6 +267,7 @@ fn account_values(company: &CompanyId, account: &BaselineAccount) -> Vec<Val> {
         account.active.into(),
         account.since.as_millis().into(),
         account.status.code().into(),
+        account.reowned.into(),
         account.note.clone().into(),
     ]
 }
@@ -288,6 +304,7 @@ fn account_from_row(row: &Row) -> Result<BaselineAccount, StoreError> {
         since: Timestamp::from_millis(row.int("since")?),
         status: AccountStatus::from_code(&status)
             .ok_or_else(|| row.inconsistent("status", "cannot be read"))?,
+        reowned: row.flag("reowned")?,
         note: row.opt_text("note")?,
     })
 }

@@ -13,7 +13,7 @@ use crate::daemon::{
 use crate::support::on_both;
 
 /// A policy set that permits everything, on the same schema.
-fn permit_everything(installation: &Installation, more: &str) {
+pub(crate) fn permit_everything(installation: &Installation, more: &str) {
     let folder = installation.path("policies");
     fs::create_dir(&folder).unwrap();
     let schema = include_str!("../../policies/schema.cedarschema");
@@ -87,8 +87,15 @@ async fn of_several_accounts_only_the_one_that_the_bill_names_is_paid() {
     let other = agent.propose("a", &pay_to("INV-1", &json!(NOBODYS), "1200.00")).await;
     other.is_denied(403, "policy", "floor_ambiguous");
     agent.propose("b", &pay("INV-1", "V-100", "1200.00")).await.is_executed();
+    // Also where that is not the first one.
+    daemon.put_bill("INV-3", json!({ "payee_iban": NOBODYS })).await;
+    agent.propose("c", &pay("INV-3", "V-100", "8000.00")).await.is_executed();
     let paid = daemon.payments().await;
-    assert_eq!(paid, [("INV-1".to_owned(), ACME.to_owned(), "1200.00".to_owned())]);
+    let expected = [("INV-1", ACME, "1200.00"), ("INV-3", NOBODYS, "8000.00")];
+    assert_eq!(
+        paid,
+        expected.map(|(bill, to, much)| (bill.to_owned(), to.to_owned(), much.to_owned()))
+    );
 }
 
 #[tokio::test]

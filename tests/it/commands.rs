@@ -13,7 +13,7 @@ fn the_demonstration_plays_by_itself_and_leaves_two_payments() {
 #[test]
 fn a_mandate_needs_an_active_accountant_and_an_account_of_the_company() {
     let installation = Installation::new();
-    let issue = |principal: &str, source: &str| {
+    let issue_in = |currency: &str, principal: &str, source: &str| {
         installation.run(
             &[
                 "mandate",
@@ -29,13 +29,14 @@ fn a_mandate_needs_an_active_accountant_and_an_account_of_the_company() {
                 "--source-account",
                 source,
                 "--currency",
-                "EUR",
+                currency,
                 "--ttl",
                 "8h",
             ],
             "",
         )
     };
+    let issue = |principal: &str, source: &str| issue_in("EUR", principal, source);
     let refused = |output: std::process::Output, expected: &str| {
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(1), "{error}");
@@ -45,8 +46,11 @@ fn a_mandate_needs_an_active_accountant_and_an_account_of_the_company() {
     refused(issue("marie", crate::daemon::SOURCE), "no active accountant");
     installation.add_user("marie", "approver", "blue-sparrow");
     refused(issue("marie", crate::daemon::SOURCE), "no active accountant");
+    installation.add_user("marie", "accountant", "red-fox");
+    refused(issue("marie", crate::daemon::SOURCE), "no active accountant");
     installation.add_principal();
     refused(issue("marie", crate::daemon::ACME), "pays from no such account");
+    refused(issue_in("USD", "marie", crate::daemon::SOURCE), "is in EUR, not in USD");
     let issued = issue("marie", crate::daemon::SOURCE);
     assert_eq!(String::from_utf8_lossy(&issued.stdout).trim().split('.').count(), 3);
     installation.ok(&["user", "disable", "marie"], "");

@@ -1,7 +1,15 @@
 //! Everything from outside, in one binary.
 
 #[cfg(test)]
+mod answers;
+#[cfg(test)]
 mod attacks;
+#[cfg(test)]
+mod bent;
+#[cfg(test)]
+mod between;
+#[cfg(test)]
+mod callers;
 #[cfg(test)]
 mod commands;
 #[cfg(test)]

@@ -252,6 +252,18 @@ async fn a_vendor_first_seen_later_needs_four_eyes() {
 }
 
 #[tokio::test]
+async fn an_unverified_account_beside_another_is_not_paid_even_where_the_bill_names_it() {
+    let (_installation, daemon, agent) = ready().await;
+    daemon.put_vop("Newcomer", NOBODYS, "match").await;
+    let accounts = json!([{ "iban": NOBODYS }, { "iban": "BE62510007547061" }]);
+    daemon.put_vendor("V-300", json!({ "name": "Newcomer", "accounts": accounts })).await;
+    let bill = json!({ "vendor": "V-300", "amount": "10.00", "payee_iban": NOBODYS });
+    daemon.put_bill("INV-9", bill).await;
+    let answer = agent.propose("a", &pay("INV-9", "V-300", "10.00")).await;
+    answer.is_denied(403, "policy", "ambiguous-account-never-paid");
+}
+
+#[tokio::test]
 async fn payee_checks_decide() {
     let (_installation, daemon, agent) = ready().await;
     daemon.put_vop("ACME SAS", ACME, "no_match").await;
@@ -305,6 +317,29 @@ async fn a_freeze_stops_at_once() {
     installation.ok(&["freeze", "remove", &freeze, "--reason", "cleared"], "");
     agent.propose("c", &pay("INV-1", "V-100", "1200.00")).await.is_executed();
     assert_eq!(daemon.payments().await.len(), 2);
+    // Of a company all vendors, of everything all companies.
+    installation.add_user("renard", "accountant", "red-fox");
+    let fox = installation.mandate_of("renard", "ap-agent", "red-fox", FOX_SOURCE, &[]);
+    let fox = daemon.agent(&fox);
+    installation.ok(&["freeze", "add", "--company", COMPANY, "--reason", "a call"], "");
+    let frozen = agent.propose("d", &pay("INV-3", "V-100", "8000.00")).await;
+    frozen.is_denied(403, "execution", "frozen");
+    let all = installation.ok(&["freeze", "add", "--reason", "a call"], "");
+    let frozen = fox.propose("a", &pay("FOX-1", "F-1", "50.00")).await;
+    frozen.is_denied(403, "execution", "frozen");
+    installation.ok(&["freeze", "remove", &all, "--reason", "cleared"], "");
+    fox.propose("b", &pay("FOX-1", "F-1", "50.00")).await.is_executed();
+}
+
+#[tokio::test]
+async fn a_credit_note_is_no_bill() {
+    let (_installation, daemon, agent) = ready().await;
+    let note = json!({ "vendor": "V-100", "amount": "10.00", "kind": "credit_note" });
+    daemon.put_bill("CN-1", note).await;
+    assert_eq!(agent.get("/v1/bills/CN-1").await.status.as_u16(), 404);
+    assert!(!agent.get("/v1/bills").await.json.to_string().contains("CN-1"));
+    let paid = agent.propose("a", &pay("CN-1", "V-100", "10.00")).await;
+    paid.is_denied(403, "policy", "bill-must-be-open");
 }
 
 #[tokio::test]

@@ -32,6 +32,8 @@ pub enum BillState {
 /// What the header says. People with billing rights can write it in some ERPs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeaderFigures {
+    /// The contact exactly as entered, by its own id: the vendor, or a contact of the vendor's.
+    pub entered: VendorId,
     /// The vendor as entered, by its commercial id.
     pub vendor: VendorId,
     /// The commercial vendor that the header stores.

@@ -127,11 +127,18 @@ impl std::fmt::Debug for SealKey {
 
 /// An order with its exact text and seal. Only [`SealKey::seal`] makes one that the ERP's side
 /// accepts.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct SealedOrder {
     order: PaymentOrder,
     text: String,
     seal: String,
+}
+
+impl std::fmt::Debug for SealedOrder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Text and seal are enough to book.
+        f.debug_struct("SealedOrder").field("order", &self.order).finish_non_exhaustive()
+    }
 }
 
 impl SealKey {

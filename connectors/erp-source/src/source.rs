@@ -3,8 +3,8 @@
 use async_trait::async_trait;
 
 use crate::{
-    BillId, BillQuery, BillReading, Booked, CompanyId, LookUp, LookUpAnswer, RecordedOrder,
-    SealedOrder, SourceAccount, Timestamp, Vendor, VendorId,
+    BillId, BillQuery, BillReading, Booked, CompanyId, ErpCompanyId, LookUp, LookUpAnswer,
+    RecordedOrder, SealedOrder, SourceAccount, Timestamp, Vendor, VendorId,
 };
 
 /// A read that gave no answer. Nothing follows from it: neither that a thing exists nor that it
@@ -226,6 +226,9 @@ impl Attestation {
 pub trait ErpSource: Send + Sync + std::fmt::Debug {
     /// The companies in its configuration.
     fn companies(&self) -> Vec<CompanyId>;
+
+    /// The company that the ERP knows by that id, if it is in the configuration.
+    fn company_of(&self, erp_company: &ErpCompanyId) -> Option<CompanyId>;
 
     /// A document of that company by id, whatever its kind and state, with its vendor. `None` if
     /// the company has none: a document of another company MUST be `None`.

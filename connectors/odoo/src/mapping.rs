@@ -136,6 +136,7 @@ pub(crate) fn bill(
         kind,
         state,
         header: HeaderFigures {
+            entered: vendor_id(entered.id).ok_or_else(|| unusable("partner_id"))?,
             vendor: vendor_id(*entered_commercial).ok_or_else(|| unusable("partner_id"))?,
             commercial_vendor: vendor_id(commercial.id)
                 .ok_or_else(|| unusable("commercial_partner_id"))?,

@@ -7,9 +7,9 @@ use async_trait::async_trait;
 use chrono::NaiveDate;
 use chrono_tz::Tz;
 use countersign_erp_source::{
-    Attestation, BillId, BillQuery, BillReading, Booked, Clock, CompanyId, ErpSource, Identity,
-    LookUp, LookUpAnswer, OrderError, ReadError, RecordedOrder, SealedOrder, SourceAccount, Vendor,
-    VendorId,
+    Attestation, BillId, BillQuery, BillReading, Booked, Clock, CompanyId, ErpCompanyId, ErpSource,
+    Identity, LookUp, LookUpAnswer, OrderError, ReadError, RecordedOrder, SealedOrder,
+    SourceAccount, Vendor, VendorId,
 };
 use serde::Deserialize;
 use serde_json::json;
@@ -126,6 +126,13 @@ impl Odoo {
 impl ErpSource for Odoo {
     fn companies(&self) -> Vec<CompanyId> {
         self.companies.keys().cloned().collect()
+    }
+
+    fn company_of(&self, erp_company: &ErpCompanyId) -> Option<CompanyId> {
+        let mut known = self.companies.iter();
+        known
+            .find(|(_, id)| id.to_string() == erp_company.as_str())
+            .map(|(company, _)| company.clone())
     }
 
     async fn find_bill(

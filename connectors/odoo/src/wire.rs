@@ -46,6 +46,7 @@ pub(crate) struct Named {
 /// A partner as entered, with the one that stands for it commercially.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct EnteredPartner {
+    pub(crate) id: i32,
     pub(crate) commercial_partner_id: Maybe<i32>,
 }
 

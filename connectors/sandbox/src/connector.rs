@@ -272,6 +272,7 @@ fn bill(company: &CompanyId, row: BillRow) -> Result<Bill, Unusable> {
         },
         state: guard::bill_state(&row),
         header: HeaderFigures {
+            entered: row.vendor.clone(),
             vendor: row.vendor.clone(),
             commercial_vendor: row.vendor.clone(),
             total: row.total,
@@ -335,6 +336,11 @@ fn plain<T>(answer: Result<T, Unusable>) -> Result<T, ReadError> {
 impl ErpSource for Sandbox {
     fn companies(&self) -> Vec<CompanyId> {
         self.inner.companies.clone()
+    }
+
+    fn company_of(&self, erp_company: &ErpCompanyId) -> Option<CompanyId> {
+        let mut known = self.inner.companies.iter();
+        known.find(|company| company.as_str() == erp_company.as_str()).cloned()
     }
 
     async fn find_bill(

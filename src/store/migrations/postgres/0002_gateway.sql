@@ -149,6 +149,7 @@ create table baseline_account (
   active bigint not null,
   since bigint not null,
   status text not null constraint baseline_account_status_known check (status in ('adopted', 'verified', 'unverified', 'changed_in_erp')),
+  reowned bigint not null,
   note text,
   constraint baseline_account_pk primary key (company, account)
 );

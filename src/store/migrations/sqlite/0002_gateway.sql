@@ -149,6 +149,7 @@ create table baseline_account (
   active integer not null,
   since integer not null,
   status text not null constraint baseline_account_status_known check (status in ('adopted', 'verified', 'unverified', 'changed_in_erp')),
+  reowned integer not null,
   note text,
   constraint baseline_account_pk primary key (company, account)
 ) strict;
