@@ -122,6 +122,8 @@ pub async fn install(options: &InstallOptions) -> Result<Installed, InstallError
     admin.check_rights(&options.admin.login).await?;
     admin.remove_leftovers().await?;
     admin.one_step("create the table of orders", &statement(&database_objects())).await?;
+    // Before the key is there for anybody to read.
+    admin.only_editors_write_templates().await?;
     done.key_set = admin.put_key(&options.seal_key).await?;
 
     let user = admin.xml_id("base", "group_user").await?;
@@ -271,6 +273,15 @@ impl Admin {
         let _removed: bool =
             self.call(step, "ir.actions.server", "unlink", json!([[action]])).await?;
         Ok(ran?.countersign)
+    }
+
+    /// As Odoo's own setting does it: setting the parameter also takes the group of editors from
+    /// what every internal user has.
+    async fn only_editors_write_templates(&self) -> Result<(), InstallError> {
+        let step = "let only editors write templates of messages";
+        let args = json!([parameter::RESTRICT_TEMPLATES, true]);
+        let _before: Before = self.call(step, "ir.config_parameter", "set_param", args).await?;
+        Ok(())
     }
 
     /// Puts the key there where none is; a different one only where nothing was booked yet.

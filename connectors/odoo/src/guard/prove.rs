@@ -5,7 +5,7 @@ use countersign_erp_source::{Identity, IdentityProof, ReadError};
 use serde::de::IgnoredAny;
 use serde_json::json;
 
-use super::name;
+use super::{TEMPLATE_EDITOR, name};
 use crate::Odoo;
 use crate::rpc::{CallError, FAULT_RIGHT, Session};
 
@@ -71,6 +71,7 @@ async fn reader(odoo: &Odoo) -> Result<Vec<String>, CallError> {
     }
     must_not(session, "ir.actions.server", &WRITES, &mut problems).await?;
     must_not(session, "ir.config_parameter", &["read"], &mut problems).await?;
+    writes_no_templates(session, &mut problems).await?;
     cannot_touch_accounts(odoo, session, &mut problems).await?;
     for action in [name::PAY, name::LOOK_UP, name::LIST_ORDERS] {
         cannot_run(odoo, session, action, &mut problems).await?;
@@ -106,7 +107,7 @@ async fn bank_admin(odoo: &Odoo) -> Result<Vec<String>, CallError> {
         cannot_run(odoo, session, action, &mut problems).await?;
     }
     let group = "account.group_validate_bank_account";
-    if !session.call::<bool>("res.users", "has_group", json!([group]), json!({})).await? {
+    if !has_group(session, group).await? {
         problems.push("cannot trust an account: run `countersign odoo install`".to_owned());
     }
     Ok(problems)
@@ -120,7 +121,23 @@ async fn has_no_rights(
     for model in RECORDS.iter().chain(&SETTINGS).chain(&["ir.actions.server", "mail.message"]) {
         must_not(session, model, &["read", "write", "create", "unlink"], problems).await?;
     }
+    writes_no_templates(session, problems).await?;
     cannot_touch_accounts(odoo, session, problems).await
+}
+
+/// By an expression in a template an identity would have every right there is.
+async fn writes_no_templates(
+    session: &Session,
+    problems: &mut Vec<String>,
+) -> Result<(), CallError> {
+    if has_group(session, TEMPLATE_EDITOR).await? {
+        problems.push(too_much(&format!("is in `{TEMPLATE_EDITOR}`")));
+    }
+    Ok(())
+}
+
+async fn has_group(session: &Session, group: &str) -> Result<bool, CallError> {
+    session.call("res.users", "has_group", json!([group]), json!({})).await
 }
 
 async fn may(session: &Session, model: &str, operation: &str) -> Result<bool, CallError> {

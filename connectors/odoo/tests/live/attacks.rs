@@ -241,3 +241,72 @@ async fn a_contact_manager_cannot_erase_that_an_account_was_changed() {
     let vendor = reading.unwrap().unwrap().vendor.unwrap();
     assert!(vendor.accounts.first().unwrap().changed_after_creation);
 }
+
+/// Expressions that would do what only an administrator may, were anybody to run them.
+const EXPRESSIONS: [&str; 2] = [
+    "{{ user.env['ir.config_parameter'].sudo().get_param('countersign.seal_inner') }}",
+    "{{ user.env.cr.execute('ALTER TABLE countersign_order DISABLE TRIGGER USER; \
+     DELETE FROM countersign_order') }}",
+];
+
+#[tokio::test]
+async fn nobody_reads_the_key_or_reaches_the_orders_by_a_template_of_messages() {
+    let Some(scene) = scene::enter().await else { return };
+    let scenery = scene.open_bill("10.00").await;
+    scene.pay(scene.order(&scenery)).await.unwrap();
+    let model = json!([[["model", "=", "res.partner"]]]);
+    let model: Vec<i32> = scene.admin.call("ir.model", "search", model).await.unwrap();
+    let mut people = vec![
+        ("employee", scene.employee().await),
+        ("billing clerk", scene.billing_clerk().await),
+        ("contact manager", scene.contact_manager().await),
+        ("reader", scene.identity(credential("cs-reader"))),
+        ("payer", scene.identity(credential("cs-payer"))),
+    ];
+    people.extend(scene.buyer().await.map(|buyer| ("buyer", buyer)));
+    for (who, person) in &people {
+        for expression in EXPRESSIONS {
+            let code = expression.trim_matches(['{', '}', ' ']);
+            let directive = format!("<p t-out=\"{code}\"/>");
+            let template = |field: &str, text: &str| json!([{ "name": "x", "model_id": model.first(), field: text }]);
+            for (model, args) in [
+                ("mail.template", template("subject", expression)),
+                ("mail.template", template("email_from", expression)),
+                ("mail.template", template("body_html", &directive)),
+                ("sms.template", template("body", expression)),
+            ] {
+                assert_refused(tries(person, model, "create", args).await, who);
+            }
+            // A template without an expression is everybody's, and gets none afterwards.
+            if let Ok(id) =
+                person.call::<i32>("mail.template", "create", template("subject", "Hello")).await
+            {
+                let subject = json!([[id], { "subject": expression }]);
+                assert_refused(tries(person, "mail.template", "write", subject).await, who);
+                let words = json!([[id], "subject", { "en_US": expression }]);
+                let method = "update_field_translations";
+                assert_refused(tries(person, "mail.template", method, words).await, who);
+            }
+            // Nor is an expression run in a message that is sent without a template.
+            let message = json!([{
+                "composition_mode": "mass_mail", "model": "res.partner", "res_ids": "[1]",
+                "subject": expression, "body": directive,
+            }]);
+            if let Ok(id) = person.call::<i32>("mail.compose.message", "create", message).await {
+                let sent = tries(person, "mail.compose.message", "action_send_mail", json!([[id]]));
+                assert_refused(sent.await, who);
+            }
+            let message = json!([{
+                "composition_mode": "mass", "res_model": "res.partner", "res_ids": "[1]",
+                "body": expression,
+            }]);
+            if let Ok(id) = person.call::<i32>("sms.composer", "create", message).await {
+                let sent = tries(person, "sms.composer", "action_send_sms", json!([[id]]));
+                assert_refused(sent.await, who);
+            }
+        }
+    }
+    assert_eq!(scene.odoo.list_orders(&scene.store, 0, 10).await.unwrap().len(), 1);
+    let attested = scene.odoo.attest(&scene.store).await.unwrap();
+    assert_eq!(attested.problems(), Vec::<String>::new());
+}
