@@ -16,11 +16,12 @@ use crate::xmlrpc::{self, Answer, Fault, Value};
 /// Odoo's fault for anything that it did not foresee, an answer that cannot be written after the
 /// commit included.
 pub(crate) const FAULT_UNFORESEEN: i32 = 1;
-/// A rule of the business said no; all was rolled back.
+/// A rule of the business said no. By itself it proves nothing about a write: what other modules do
+/// after the commit is reported in the same way.
 pub(crate) const FAULT_REFUSED: i32 = 2;
-/// The credential is wrong; nothing ran.
+/// The credential is wrong, or code that ran says so.
 pub(crate) const FAULT_CREDENTIAL: i32 = 3;
-/// The right is missing; all was rolled back.
+/// A right is missing, or code that ran says so.
 pub(crate) const FAULT_RIGHT: i32 = 4;
 
 /// A database of a server.
@@ -43,7 +44,7 @@ pub(crate) struct Session {
 pub(crate) enum CallError {
     /// The call itself surely never left this host.
     NotSent(String),
-    /// The credential was refused before anything ran.
+    /// The credential was refused at the sign-in, before the call itself was sent.
     Denied(String),
     /// Odoo answered with a fault.
     Fault(Fault),
@@ -138,8 +139,9 @@ impl Session {
                 *known = Some(uid);
                 Ok(uid)
             }
-            Ok(Value::Bool(false)) | Err(CallError::Denied(_)) => {
-                Err(CallError::Denied("wrong login or password".to_owned()))
+            Ok(Value::Bool(false)) => Err(wrong_credential()),
+            Err(CallError::Fault(fault)) if fault.code == FAULT_CREDENTIAL => {
+                Err(wrong_credential())
             }
             Ok(_) => Err(CallError::NotSent("Odoo gave no user id".to_owned())),
             Err(CallError::Fault(fault)) => {
@@ -147,6 +149,7 @@ impl Session {
             }
             Err(
                 CallError::NotSent(reason)
+                | CallError::Denied(reason)
                 | CallError::Lost(reason)
                 | CallError::Unreadable(reason),
             ) => Err(CallError::NotSent(format!("at the sign-in: {reason}"))),
@@ -160,29 +163,40 @@ impl Session {
         })?;
         match xmlrpc::read_answer(&body) {
             Ok(Answer::Value(value)) => Ok(value),
-            Ok(Answer::Fault(fault)) if fault.code == FAULT_CREDENTIAL => {
-                Err(CallError::Denied("wrong login or password".to_owned()))
-            }
             Ok(Answer::Fault(fault)) => Err(CallError::Fault(fault)),
             Err(error) => Err(CallError::Unreadable(error.to_string())),
         }
     }
 }
 
+fn wrong_credential() -> CallError {
+    CallError::Denied("wrong login or password".to_owned())
+}
+
 impl CallError {
-    /// Whether an id that we remember, of a user or an action, may not be there any more. Odoo
-    /// reports that as it reports any refusal by a rule of the business; what our own text or a
-    /// missing right refuses was found.
-    pub(crate) fn may_be_stale(&self) -> bool {
+    /// Whether login or password were refused, whenever.
+    pub(crate) fn is_of_credential(&self) -> bool {
         match self {
             Self::Denied(_) => true,
-            Self::Fault(fault) => fault.code == FAULT_REFUSED && fault.marker().is_none(),
+            Self::Fault(fault) => fault.code == FAULT_CREDENTIAL,
             Self::NotSent(_) | Self::Lost(_) | Self::Unreadable(_) => false,
         }
     }
 
+    /// Whether an id that we remember, of a user or an action, may not be there any more. Odoo
+    /// reports that as it reports any refusal by a rule of the business; what our own text or a
+    /// missing right refuses was found.
+    pub(crate) fn may_be_stale(&self) -> bool {
+        self.is_of_credential()
+            || matches!(self, Self::Fault(fault)
+                if fault.code == FAULT_REFUSED && fault.marker().is_none())
+    }
+
     /// What the failure means for a read under that identity.
     pub(crate) fn of_read(self, identity: Identity) -> ReadError {
+        if self.is_of_credential() {
+            return ReadError::Denied { identity, reason: "wrong login or password".to_owned() };
+        }
         match self {
             Self::NotSent(reason) | Self::Lost(reason) => ReadError::Unavailable { reason },
             Self::Denied(reason) => ReadError::Denied { identity, reason },

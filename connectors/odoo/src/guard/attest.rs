@@ -10,7 +10,7 @@ use super::{
 };
 use crate::Odoo;
 use crate::odoo::Told;
-use crate::rpc::CallError;
+use crate::rpc::{CallError, FAULT_CREDENTIAL};
 
 const INSTALL: &str = "run `countersign odoo install`";
 
@@ -80,7 +80,9 @@ pub(crate) async fn attest(odoo: &Odoo, store: &str) -> Result<Attestation, Read
     let told = match told {
         Ok(told) => told,
         // A guard whose own attestation does not run is none, whatever it is.
-        Err(CallError::Fault(_)) => return Ok(not_installed(odoo)),
+        Err(CallError::Fault(fault)) if fault.code != FAULT_CREDENTIAL => {
+            return Ok(not_installed(odoo));
+        }
         Err(error) => return Err(error.of_read(Identity::Reader)),
     };
     let found: Found = serde_json::from_str(&told.countersign).map_err(|_unread| {

@@ -208,12 +208,11 @@ impl Admin {
         let named = json!({ "context": {
             "lang": "en_US", "tz": "UTC", "active_test": false, "no_reset_password": true,
         } });
-        self.session.call(model, method, args, named).await.map_err(|error| match error {
-            CallError::Denied(_) => InstallError::Denied,
-            error @ (CallError::NotSent(_)
-            | CallError::Fault(_)
-            | CallError::Lost(_)
-            | CallError::Unreadable(_)) => InstallError::Step { step, reason: error.for_log() },
+        self.session.call(model, method, args, named).await.map_err(|error: CallError| {
+            if error.is_of_credential() {
+                return InstallError::Denied;
+            }
+            InstallError::Step { step, reason: error.for_log() }
         })
     }
 

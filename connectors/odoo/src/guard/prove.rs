@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::{TEMPLATE_EDITOR, name};
 use crate::Odoo;
-use crate::rpc::{CallError, FAULT_RIGHT, Session};
+use crate::rpc::{CallError, FAULT_CREDENTIAL, FAULT_RIGHT, Session};
 
 /// What no identity may write, and only the reader may read.
 const RECORDS: [&str; 8] = [
@@ -45,7 +45,7 @@ pub(super) async fn identities(odoo: &Odoo) -> Result<Vec<IdentityProof>, ReadEr
         .into_iter()
         .map(|(identity, problems)| match problems {
             Ok(problems) => Ok(IdentityProof { identity, problems }),
-            Err(CallError::Denied(_)) => {
+            Err(error) if error.is_of_credential() => {
                 let problem = "Odoo refuses its login or password: put the right password into its \
                                password file, or run `countersign odoo install`";
                 Ok(IdentityProof { identity, problems: vec![problem.to_owned()] })
@@ -92,6 +92,7 @@ async fn payer(odoo: &Odoo) -> Result<Vec<String>, CallError> {
             Err(error @ (CallError::NotSent(_) | CallError::Denied(_) | CallError::Lost(_))) => {
                 return Err(error);
             }
+            Err(error) if error.is_of_credential() => return Err(error),
             Ok(_) | Err(CallError::Fault(_) | CallError::Unreadable(_)) => problems
                 .push(format!("cannot run the action `{action}`: run `countersign odoo install`")),
         }
@@ -201,7 +202,9 @@ async fn cannot_run(
 /// Whether Odoo refused for want of a right. An attempt without an answer proves nothing.
 fn refused(tried: Result<IgnoredAny, CallError>) -> Result<bool, CallError> {
     match tried {
-        Err(CallError::Fault(fault)) => Ok(fault.code == FAULT_RIGHT),
+        Err(CallError::Fault(fault)) if fault.code != FAULT_CREDENTIAL => {
+            Ok(fault.code == FAULT_RIGHT)
+        }
         Ok(_) => Ok(false),
         Err(error) => Err(error),
     }
