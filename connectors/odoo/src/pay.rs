@@ -151,7 +151,12 @@ fn of_fault(fault: &Fault) -> OrderError {
         if let Some(contradiction) = Contradiction::from_code(code) {
             return OrderError::Contradicted(contradiction);
         }
-        return OrderError::Refused(Refusal::from_code(code).unwrap_or(Refusal::Other));
+        let refusal = match code {
+            // The daemon gives no such deadline, so it is not its order that the guard read.
+            "deadline_too_far" => Refusal::BadRequest,
+            code => Refusal::from_code(code).unwrap_or(Refusal::Other),
+        };
+        return OrderError::Refused(refusal);
     }
     // INVARIANT: only the guard's own words prove that nothing was booked. Whatever else is refused,
     // a right or a password included, may have been refused by code that Odoo runs after the commit,

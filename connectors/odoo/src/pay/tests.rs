@@ -254,6 +254,8 @@ async fn a_fault_counts_by_its_kind() {
     for (code, text, expected) in [
         (2, "COUNTERSIGN bank_mismatch", refused(Refusal::AccountMismatch)),
         (2, "COUNTERSIGN too_late", refused(Refusal::TooLate)),
+        (2, "COUNTERSIGN deadline_too_far", refused(Refusal::BadRequest)),
+        (2, "COUNTERSIGN erp_refused", refused(Refusal::Other)),
         (2, "COUNTERSIGN something_new", refused(Refusal::Other)),
     ] {
         assert_eq!(pay(fault(code, text)).await, expected, "{code} {text}");
