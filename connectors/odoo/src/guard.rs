@@ -24,6 +24,7 @@ pub(crate) mod name {
     pub(crate) const BANK_ADMIN: &str = "Countersign bank admin";
     pub(crate) const KEEP_NOTES: &str = "Countersign: notes on vendors and accounts stay";
     pub(crate) const FIND_ACTIONS: &str = "Countersign: the reader finds the actions";
+    pub(crate) const SEE_RULES: &str = "Countersign: the reader sees since when notes stay";
 }
 
 /// Keys in Odoo's own parameters, which only its administrators read.

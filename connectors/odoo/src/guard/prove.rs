@@ -25,7 +25,7 @@ const RECORDS: [&str; 8] = [
 const SETTINGS: [&str; 4] = ["ir.config_parameter", "ir.rule", "ir.model.access", "res.groups"];
 
 /// What the reader must be able to read.
-const READ: [&str; 8] = [
+const READ: [&str; 9] = [
     "account.move",
     "account.move.line",
     "account.journal",
@@ -34,6 +34,7 @@ const READ: [&str; 8] = [
     "res.partner.bank",
     "res.company",
     "mail.message",
+    "ir.rule",
 ];
 
 const WRITES: [&str; 3] = ["write", "create", "unlink"];
