@@ -7,10 +7,10 @@ use countersign_erp_source::{Identity, ReadError};
 use secrecy::ExposeSecret;
 use serde::de::DeserializeOwned;
 use serde_json::{Value as Json, json};
-use tokio::sync::Mutex;
 
 use crate::http::{Endpoint, Failure, Service};
 use crate::options::Credential;
+use crate::remembered::{Asked, Remembered};
 use crate::xmlrpc::{self, Answer, Fault, Value};
 
 /// Odoo's fault for anything that it did not foresee, an answer that cannot be written after the
@@ -36,7 +36,7 @@ pub(crate) struct Server {
 pub(crate) struct Session {
     server: Arc<Server>,
     credential: Credential,
-    uid: Mutex<Option<i32>>,
+    uid: Remembered<i32>,
 }
 
 /// Why a call gave no value.
@@ -56,7 +56,7 @@ pub(crate) enum CallError {
 
 impl Session {
     pub(crate) fn new(server: Arc<Server>, credential: Credential) -> Self {
-        Self { server, credential, uid: Mutex::new(None) }
+        Self { server, credential, uid: Remembered::nothing() }
     }
 
     pub(crate) fn login(&self) -> &str {
@@ -113,18 +113,18 @@ impl Session {
         // The user may have been replaced by another one of the same login. Asking anew after every
         // refusal would cost Odoo a check of the password each time.
         if answer.as_ref().is_err_and(CallError::may_be_stale) {
-            self.uid.lock().await.take();
+            self.uid.forget().await;
         }
         answer
     }
 
+    /// The user's id. Callers that come at once ask once, since each check of a password costs Odoo
+    /// half a second of one core.
     async fn uid(&self) -> Result<i32, CallError> {
-        // The lock is held across the call on purpose: callers that come at once ask once, since
-        // each check of a password costs Odoo half a second of one core.
-        let mut known = self.uid.lock().await;
-        if let Some(uid) = *known {
-            return Ok(uid);
-        }
+        self.uid.get(async { self.sign_in().await.map(Asked::Holds) }).await
+    }
+
+    async fn sign_in(&self) -> Result<i32, CallError> {
         let params = vec![
             Value::String(self.server.database.clone()),
             Value::String(self.credential.login.clone()),
@@ -135,10 +135,7 @@ impl Session {
             .map_err(|error| CallError::NotSent(error.to_string()))?;
         // Whatever happens here, the call that was asked for was not sent.
         match self.post(Service::Common, body).await {
-            Ok(Value::Int(uid)) if uid > 0 => {
-                *known = Some(uid);
-                Ok(uid)
-            }
+            Ok(Value::Int(uid)) if uid > 0 => Ok(uid),
             Ok(Value::Bool(false)) => Err(wrong_credential()),
             Err(CallError::Fault(fault)) if fault.code == FAULT_CREDENTIAL => {
                 Err(wrong_credential())
