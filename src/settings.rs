@@ -286,6 +286,10 @@ impl Settings {
         if !sandbox && self.erp.odoo.is_none() {
             return Err("`erp.kind` is `odoo`, and `[erp.odoo]` is missing".to_owned());
         }
+        // The ERP's side refuses orders that live for more than 15 minutes.
+        if self.erp.call_deadline() > Duration::from_mins(10) {
+            return Err("`erp.call_deadline` is at most `10m`".to_owned());
+        }
         for (name, provider) in [("vop", &self.vop), ("sanctions", &self.sanctions)] {
             if provider.kind == ProviderKind::Sandbox && !sandbox {
                 return Err(format!("`{name}.kind = \"sandbox\"` needs the sandbox ERP"));

@@ -27,7 +27,8 @@ pub use booking::{
     a_known_marker_with_any_other_field_is_a_contradiction, a_part_is_booked_and_the_rest_stays,
     a_payment_books_once_and_reads_back_equal, a_sequence_number_is_used_once,
     after_an_undone_payment_no_second_one_is_booked, an_order_after_its_deadline_is_too_late,
-    orders_are_listed_ascending, the_same_order_again_answers_the_same_booking,
+    an_order_with_a_deadline_far_away_is_refused, orders_are_listed_ascending,
+    the_same_order_again_answers_the_same_booking,
 };
 pub use concurrency::{
     concurrent_copies_of_one_order_book_once, concurrent_orders_for_one_bill_book_one_payment,
@@ -126,6 +127,7 @@ macro_rules! conformance_tests {
             a_known_marker_with_any_other_field_is_a_contradiction
             a_sequence_number_is_used_once
             an_order_after_its_deadline_is_too_late
+            an_order_with_a_deadline_far_away_is_refused
             after_an_undone_payment_no_second_one_is_booked
             orders_are_listed_ascending
             an_order_under_another_key_is_a_bad_seal

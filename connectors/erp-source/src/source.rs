@@ -267,9 +267,10 @@ pub trait ErpSource: Send + Sync + std::fmt::Debug {
     ///
     /// The ERP's side MUST, in one transaction and under a lock on the bill: verify the seal before
     /// it reads the order; answer a known marker with what it booked, or
-    /// [`Contradiction::MarkerUsedOtherwise`] where anything differs; refuse after `not_after` by
-    /// its own clock; refuse a sequence number that another marker of this store used; check bill,
-    /// vendor, account, figures and journal again; never book more for a bill than its pinned
+    /// [`Contradiction::MarkerUsedOtherwise`] where anything differs; refuse a sequence number that
+    /// another marker of this store used, before it looks at anything else; refuse after
+    /// `not_after` by its own clock, and a `not_after` more than 15 minutes ahead of it; check
+    /// bill, vendor, account, figures and journal again; never book more for a bill than its pinned
     /// total; record the order where no user of the ERP reaches it; read back what it booked.
     async fn register_payment(&self, order: &SealedOrder) -> Result<Booked, OrderError>;
 

@@ -24,6 +24,7 @@ pub(crate) mod name {
     pub(crate) const BANK_ADMIN: &str = "Countersign bank admin";
     pub(crate) const KEEP_NOTES: &str = "Countersign: notes on vendors and accounts stay";
     pub(crate) const FIND_ACTIONS: &str = "Countersign: the reader finds the actions";
+    pub(crate) const SEE_RULES: &str = "Countersign: the reader sees since when notes stay";
 }
 
 /// Keys in Odoo's own parameters, which only its administrators read.
@@ -31,6 +32,9 @@ pub(crate) mod parameter {
     pub(crate) const SEAL_INNER: &str = "countersign.seal_inner";
     pub(crate) const SEAL_OUTER: &str = "countersign.seal_outer";
     pub(crate) const INSTALLED_IN: &str = "countersign.installed_in";
+    /// Odoo's own. On, only editors of templates may write expressions into them, and not every
+    /// internal user is an editor any more.
+    pub(crate) const RESTRICT_TEMPLATES: &str = "mail.restrict.template.rendering";
 }
 
 /// A server action of ours.
@@ -109,6 +113,9 @@ pub(crate) const CONSTRAINTS: [&str; 4] =
 /// Notes on vendors and on their accounts are the evidence of who changed what, and stay.
 pub(crate) const KEEP_NOTES_DOMAIN: &str = "[('model', 'not in', ('res.partner', \
     'res.partner.bank'))] if not user.has_group('base.group_system') else [(1, '=', 1)]";
+
+/// Who may write templates of messages. An expression in one is run with every right there is.
+pub(crate) const TEMPLATE_EDITOR: &str = "mail.group_mail_template_editor";
 
 /// SHA-256 of a text, in hexadecimal, as the database makes it.
 pub(crate) fn digest_of(text: &str) -> String {

@@ -15,6 +15,7 @@ mod odoo;
 mod options;
 mod pay;
 mod read;
+mod remembered;
 mod rpc;
 pub mod seed;
 mod wire;

@@ -191,7 +191,7 @@ fn payable(kind: BillKind, currency: Currency, lines: &[LineRecord]) -> Option<P
 pub(crate) enum Tracked {
     /// Nothing was asked or the notes cannot be trusted: every write counts as a change.
     Unknown,
-    /// The last noted change of number, owner or activity; `None` for none.
+    /// The last change of number, owner or activity that may have been; `None` for none.
     Last(Option<Timestamp>),
 }
 
@@ -200,7 +200,7 @@ pub(crate) fn vendor(
     company: &CompanyId,
     erp_company: i32,
     record: &VendorRecord,
-    tracked: impl Fn(i32) -> Tracked,
+    tracked: impl Fn(i32, Timestamp) -> Tracked,
 ) -> Result<Vendor, Unusable> {
     let unusable = |field| Unusable { model: "res.partner", id: record.id, field };
     let id = vendor_id(record.id).ok_or_else(|| unusable("id"))?;
@@ -235,7 +235,7 @@ fn vendor_account(
     erp_company: i32,
     vendor_name: &str,
     record: &AccountRecord,
-    tracked: impl Fn(i32) -> Tracked,
+    tracked: impl Fn(i32, Timestamp) -> Tracked,
 ) -> Result<VendorAccount, Unusable> {
     let unusable = |field| Unusable { model: "res.partner.bank", id: record.id, field };
     let created = moment(&record.create_date).ok_or_else(|| unusable("create_date"))?;
@@ -243,9 +243,10 @@ fn vendor_account(
     let changed = if written == created {
         None
     } else {
-        match tracked(record.id) {
+        match tracked(record.id, created) {
             Tracked::Unknown => Some(written),
-            Tracked::Last(last) => last,
+            // Whatever it was, it was no later than the last write of all.
+            Tracked::Last(last) => last.map(|at| at.min(written)),
         }
     };
     let of_company = record.company_id.as_ref().is_none_or(|id| *id == erp_company);

@@ -1,10 +1,25 @@
 //! What Odoo's own notes on a vendor prove about its accounts.
 //!
-//! A write to an account moves its date even where only trust or order changed. Odoo notes each
-//! change of a field that matters on the vendor, and the installation keeps those notes from being
-//! edited or deleted. Where the note of the account's creation is not there, the notes are not
-//! whole, and every write counts as a change. A merge of vendors leaves no note that could be
-//! relied on: only a baseline of one's own sees it.
+//! A write to an account moves its date (`write_date`) even where only trust or order changed. Odoo
+//! notes each change of a field that matters on the vendor, and the installation keeps those notes
+//! from being edited or deleted, by a rule on `mail.message`.
+//!
+//! Before that rule, whoever keeps contacts could delete the notes, and anybody may write one that
+//! looks like Odoo's at any time. So:
+//!
+//! - An account that was never written after its creation needs no note (`create_date` and
+//!   `write_date` cannot be set by anybody).
+//! - One that was created under the rule is unchanged since the last noted change that matters. A
+//!   change of trust (`allow_out_payment`) is none.
+//! - One that was created before the rule and written since counts as changed: at the last noted
+//!   change under the rule or, without one, when the rule began; but no later than its last write.
+//!   A change of trust before the rule is such a write, since nothing that could not be forged
+//!   tells it from another. An account that gets its trust as it is created is none.
+//! - The note of the creation must be there and of the very moment of the creation, which no forged
+//!   one is. Else the notes are not whole or of another vendor's account, and every write counts.
+//!
+//! The rule counts since it was last written: switched off and on again, it begins anew. A merge of
+//! vendors leaves no note that could be relied on: only a baseline of one's own sees it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,8 +27,9 @@ use countersign_erp_source::Timestamp;
 use serde::Deserialize;
 use serde_json::json;
 
+use crate::guard::{KEEP_NOTES_DOMAIN, name};
 use crate::mapping::{Tracked, moment};
-use crate::rpc::{CallError, Session};
+use crate::rpc::{CallError, FAULT_RIGHT, Session};
 
 /// More notes than this on one page of vendors, and they are not read: nothing is proved then.
 const NOTES_MAX: u16 = 2000;
@@ -27,12 +43,14 @@ const ACCOUNT: &str = "data-oe-model=\"res.partner.bank\" data-oe-id=\"";
 /// The notes about accounts, by vendor and account.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
+    /// Since when nobody but an administrator edits or deletes them.
+    kept_since: Option<Timestamp>,
     by_account: BTreeMap<(i32, i32), OfAccount>,
 }
 
 #[derive(Debug, Default)]
 struct OfAccount {
-    created: Option<Timestamp>,
+    created: BTreeSet<Timestamp>,
     changed: Option<Timestamp>,
 }
 
@@ -59,11 +77,19 @@ struct TrackedField {
 }
 
 impl Notes {
-    /// What is known about an account of that vendor.
-    pub(crate) fn tracked(&self, vendor: i32, account: i32) -> Tracked {
+    /// What is known about an account of that vendor, by when the account was created.
+    pub(crate) fn tracked(&self, vendor: i32, account: i32, created: Timestamp) -> Tracked {
+        let Some(kept_since) = self.kept_since else { return Tracked::Unknown };
         match self.by_account.get(&(vendor, account)) {
-            Some(OfAccount { created: Some(_), changed }) => Tracked::Last(*changed),
-            Some(OfAccount { created: None, .. }) | None => Tracked::Unknown,
+            Some(known) if known.created.contains(&created) => {
+                // Odoo's dates have whole seconds: within the first one, the rule may not have been.
+                if created > kept_since {
+                    Tracked::Last(known.changed)
+                } else {
+                    Tracked::Last(Some(known.changed.map_or(kept_since, |at| at.max(kept_since))))
+                }
+            }
+            Some(_) | None => Tracked::Unknown,
         }
     }
 
@@ -72,7 +98,7 @@ impl Notes {
         let Some(at) = moment(&note.create_date) else { return };
         let known = self.by_account.entry((note.res_id, account)).or_default();
         match changed {
-            Some([]) => known.created = Some(known.created.map_or(at, |before| before.min(at))),
+            Some([]) => drop(known.created.insert(at)),
             Some(fields) if fields.iter().all(|field| is_harmless(&field.field_name)) => {}
             Some(_) | None => {
                 known.changed = Some(known.changed.map_or(at, |before| before.max(at)));
@@ -81,8 +107,35 @@ impl Notes {
     }
 }
 
+#[derive(Debug, Deserialize)]
+struct Rule {
+    write_date: String,
+}
+
+/// Since when notes stay, if they do.
+async fn kept_since(session: &Session) -> Result<Option<Timestamp>, CallError> {
+    let domain = json!([
+        ["name", "=", name::KEEP_NOTES],
+        ["domain_force", "=", KEEP_NOTES_DOMAIN],
+        ["active", "=", true],
+        ["global", "=", true],
+        ["perm_write", "=", true],
+        ["perm_unlink", "=", true],
+    ]);
+    let named = json!({ "fields": ["write_date"], "context": { "lang": "en_US", "tz": "UTC" } });
+    let rules: Result<Vec<Rule>, _> =
+        session.call("ir.rule", "search_read", json!([domain]), named).await;
+    match rules {
+        Ok(rules) => Ok(rules.iter().filter_map(|rule| moment(&rule.write_date)).min()),
+        // Without an installation the reader has not the right to look.
+        Err(CallError::Fault(fault)) if fault.code == FAULT_RIGHT => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 /// Reads the notes on those vendors.
 pub(crate) async fn read(session: &Session, vendors: &BTreeSet<i32>) -> Result<Notes, CallError> {
+    let Some(kept_since) = kept_since(session).await? else { return Ok(Notes::default()) };
     let domain = json!([
         ["model", "=", "res.partner"],
         ["res_id", "in", vendors],
@@ -104,7 +157,7 @@ pub(crate) async fn read(session: &Session, vendors: &BTreeSet<i32>) -> Result<N
         session.call("mail.message", "message_format", json!([ids]), named).await?;
     let fields: BTreeMap<i32, &[TrackedField]> =
         formatted.iter().map(|note| (note.id, note.tracking_values.as_slice())).collect();
-    let mut found = Notes::default();
+    let mut found = Notes { kept_since: Some(kept_since), ..Notes::default() };
     for note in &notes {
         found.take(note, fields.get(&note.id).copied());
     }
@@ -142,20 +195,48 @@ mod tests {
         moment(&note(second).create_date).unwrap()
     }
 
+    fn kept_since(second: u8) -> Notes {
+        Notes { kept_since: Some(at(second)), ..Notes::default() }
+    }
+
     #[test]
     fn trust_and_order_are_no_change_and_anything_unknown_is_one() {
+        let mut notes = kept_since(0);
+        assert_eq!(notes.tracked(7, 9, at(1)), Tracked::Unknown);
+        notes.take(&note(2), Some(&fields(&["allow_out_payment"])));
+        assert_eq!(notes.tracked(7, 9, at(1)), Tracked::Unknown, "no note of the creation");
+        notes.take(&note(1), Some(&[]));
+        assert_eq!(notes.tracked(7, 9, at(1)), Tracked::Last(None));
+        notes.take(&note(3), Some(&fields(&["allow_out_payment", "acc_number"])));
+        assert_eq!(notes.tracked(7, 9, at(1)), Tracked::Last(Some(at(3))));
+        notes.take(&note(4), Some(&fields(&["never_seen"])));
+        assert_eq!(notes.tracked(7, 9, at(1)), Tracked::Last(Some(at(4))));
+        notes.take(&note(5), None);
+        assert_eq!(notes.tracked(7, 9, at(1)), Tracked::Last(Some(at(5))));
+        assert_eq!(notes.tracked(8, 9, at(1)), Tracked::Unknown, "a note on another vendor");
+    }
+
+    #[test]
+    fn a_note_of_the_creation_is_of_that_moment() {
+        let mut notes = kept_since(0);
+        notes.take(&note(2), Some(&[]));
+        assert_eq!(notes.tracked(7, 9, at(1)), Tracked::Unknown, "a forged one");
+        notes.take(&note(1), Some(&[]));
+        assert_eq!(notes.tracked(7, 9, at(1)), Tracked::Last(None));
+    }
+
+    #[test]
+    fn what_was_before_the_rule_proves_nothing() {
         let mut notes = Notes::default();
-        assert_eq!(notes.tracked(7, 9), Tracked::Unknown);
-        notes.take(&note(1), Some(&fields(&["allow_out_payment"])));
-        assert_eq!(notes.tracked(7, 9), Tracked::Unknown, "no note of the creation");
-        notes.take(&note(0), Some(&[]));
-        assert_eq!(notes.tracked(7, 9), Tracked::Last(None));
-        notes.take(&note(2), Some(&fields(&["allow_out_payment", "acc_number"])));
-        assert_eq!(notes.tracked(7, 9), Tracked::Last(Some(at(2))));
-        notes.take(&note(3), Some(&fields(&["never_seen"])));
-        assert_eq!(notes.tracked(7, 9), Tracked::Last(Some(at(3))));
-        notes.take(&note(4), None);
-        assert_eq!(notes.tracked(7, 9), Tracked::Last(Some(at(4))));
-        assert_eq!(notes.tracked(8, 9), Tracked::Unknown, "a note on another vendor");
+        notes.take(&note(1), Some(&[]));
+        assert_eq!(notes.tracked(7, 9, at(1)), Tracked::Unknown, "no rule at all");
+        for second in [1, 5] {
+            notes.kept_since = Some(at(second));
+            assert_eq!(notes.tracked(7, 9, at(1)), Tracked::Last(Some(at(second))));
+        }
+        notes.take(&note(3), Some(&fields(&["acc_number"])));
+        assert_eq!(notes.tracked(7, 9, at(1)), Tracked::Last(Some(at(5))), "noted before the rule");
+        notes.take(&note(6), Some(&fields(&["acc_number"])));
+        assert_eq!(notes.tracked(7, 9, at(1)), Tracked::Last(Some(at(6))));
     }
 }

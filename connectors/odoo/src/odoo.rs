@@ -13,11 +13,11 @@ use countersign_erp_source::{
 };
 use serde::Deserialize;
 use serde_json::json;
-use tokio::sync::Mutex;
 
 use crate::guard::{self, ACTIONS};
 use crate::http::Endpoint;
 use crate::options::{Options, OptionsError, check_companies, check_logins};
+use crate::remembered::{Asked, Remembered};
 use crate::rpc::{CallError, FAULT_RIGHT, Server, Session};
 
 /// One database of one Odoo.
@@ -30,7 +30,7 @@ pub struct Odoo {
     pub(crate) companies: BTreeMap<CompanyId, i32>,
     pub(crate) clock: Arc<dyn Clock>,
     time_zone: Tz,
-    actions: Mutex<Option<BTreeMap<String, i32>>>,
+    actions: Remembered<Arc<BTreeMap<String, i32>>>,
 }
 
 /// What an action of ours puts into its answer.
@@ -63,7 +63,7 @@ impl Odoo {
             companies: options.companies,
             clock: options.clock,
             time_zone: options.time_zone,
-            actions: Mutex::new(None),
+            actions: Remembered::nothing(),
         })
     }
 
@@ -84,10 +84,11 @@ impl Odoo {
     }
 
     pub(crate) async fn action_for_proof(&self, name: &str) -> Result<Option<i32>, CallError> {
-        let mut known = self.actions.lock().await;
-        if let Some(known) = known.as_ref() {
-            return Ok(known.get(name).copied());
-        }
+        let known = self.actions.get(self.ask_for_actions()).await?;
+        Ok(known.get(name).copied())
+    }
+
+    async fn ask_for_actions(&self) -> Result<Asked<Arc<BTreeMap<String, i32>>>, CallError> {
         let ours: Vec<&str> = ACTIONS.iter().map(|action| action.name).collect();
         let args = json!([[["name", "in", ours]], ["name"]]);
         let named = json!({ "context": { "lang": "en_US" } });
@@ -96,7 +97,7 @@ impl Odoo {
         let found = match found {
             Ok(found) => found,
             // Without an installation the reader has not the right to look.
-            Err(CallError::Fault(fault)) if fault.code == FAULT_RIGHT => return Ok(None),
+            Err(CallError::Fault(fault)) if fault.code == FAULT_RIGHT => Vec::new(),
             Err(error) => return Err(error),
         };
         let mut by_name = BTreeMap::new();
@@ -109,16 +110,14 @@ impl Odoo {
         for name in twice {
             by_name.remove(&name);
         }
-        let id = by_name.get(name).copied();
         // What is not all there is asked for again.
-        if by_name.len() == ACTIONS.len() {
-            *known = Some(by_name);
-        }
-        Ok(id)
+        let whole = by_name.len() == ACTIONS.len();
+        let by_name = Arc::new(by_name);
+        Ok(if whole { Asked::Holds(by_name) } else { Asked::JustNow(by_name) })
     }
 
     pub(crate) async fn forget_actions(&self) {
-        self.actions.lock().await.take();
+        self.actions.forget().await;
     }
 }
 

@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::guard::name;
 use crate::mapping::{self, record_id};
 use crate::odoo::{Odoo, Told};
-use crate::rpc::{CallError, FAULT_REFUSED, FAULT_RIGHT};
+use crate::rpc::CallError;
 use crate::xmlrpc::Fault;
 
 /// What the pay and look-up actions answer: at most one booking.
@@ -137,9 +137,8 @@ impl Odoo {
 /// What a failed call proves about the order that it carried.
 fn order_error(error: CallError) -> OrderError {
     match error {
-        CallError::NotSent(reason) => OrderError::NotSent { reason },
-        // Odoo checks the credential before it runs anything.
-        CallError::Denied(_) => OrderError::Refused(Refusal::Other),
+        // The sign-in comes before the order.
+        CallError::NotSent(reason) | CallError::Denied(reason) => OrderError::NotSent { reason },
         CallError::Fault(fault) => of_fault(&fault),
         CallError::Lost(reason) | CallError::Unreadable(reason) => {
             OrderError::OutcomeUnknown { reason }
@@ -152,13 +151,17 @@ fn of_fault(fault: &Fault) -> OrderError {
         if let Some(contradiction) = Contradiction::from_code(code) {
             return OrderError::Contradicted(contradiction);
         }
-        return OrderError::Refused(Refusal::from_code(code).unwrap_or(Refusal::Other));
+        let refusal = match code {
+            // The daemon gives no such deadline, so it is not its order that the guard read.
+            "deadline_too_far" => Refusal::BadRequest,
+            code => Refusal::from_code(code).unwrap_or(Refusal::Other),
+        };
+        return OrderError::Refused(refusal);
     }
-    match fault.code {
-        FAULT_REFUSED | FAULT_RIGHT => OrderError::Refused(Refusal::Other),
-        // An answer that could not be written is reported so after the commit.
-        _ => OrderError::OutcomeUnknown { reason: fault.for_log() },
-    }
+    // INVARIANT: only the guard's own words prove that nothing was booked. Whatever else is refused,
+    // a right or a password included, may have been refused by code that Odoo runs after the commit,
+    // and an answer that could not be written is reported as a fault too.
+    OrderError::OutcomeUnknown { reason: fault.for_log() }
 }
 
 fn booked(answer: &Looked) -> Result<Option<Booked>, &'static str> {

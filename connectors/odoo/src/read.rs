@@ -262,7 +262,7 @@ impl Odoo {
         records
             .into_iter()
             .map(|record| {
-                let tracked = |account| notes.tracked(record.id, account);
+                let tracked = |account, created| notes.tracked(record.id, account, created);
                 let vendor = mapping::vendor(company, erp_company, record, tracked);
                 vendor.map(|vendor| (record.id, vendor)).map_err(|error| unusable(&error))
             })

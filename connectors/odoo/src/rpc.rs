@@ -7,20 +7,21 @@ use countersign_erp_source::{Identity, ReadError};
 use secrecy::ExposeSecret;
 use serde::de::DeserializeOwned;
 use serde_json::{Value as Json, json};
-use tokio::sync::Mutex;
 
 use crate::http::{Endpoint, Failure, Service};
 use crate::options::Credential;
+use crate::remembered::{Asked, Remembered};
 use crate::xmlrpc::{self, Answer, Fault, Value};
 
 /// Odoo's fault for anything that it did not foresee, an answer that cannot be written after the
 /// commit included.
 pub(crate) const FAULT_UNFORESEEN: i32 = 1;
-/// A rule of the business said no; all was rolled back.
+/// A rule of the business said no. By itself it proves nothing about a write: what other modules do
+/// after the commit is reported in the same way.
 pub(crate) const FAULT_REFUSED: i32 = 2;
-/// The credential is wrong; nothing ran.
+/// The credential is wrong, or code that ran says so.
 pub(crate) const FAULT_CREDENTIAL: i32 = 3;
-/// The right is missing; all was rolled back.
+/// A right is missing, or code that ran says so.
 pub(crate) const FAULT_RIGHT: i32 = 4;
 
 /// A database of a server.
@@ -35,7 +36,7 @@ pub(crate) struct Server {
 pub(crate) struct Session {
     server: Arc<Server>,
     credential: Credential,
-    uid: Mutex<Option<i32>>,
+    uid: Remembered<i32>,
 }
 
 /// Why a call gave no value.
@@ -43,7 +44,7 @@ pub(crate) struct Session {
 pub(crate) enum CallError {
     /// The call itself surely never left this host.
     NotSent(String),
-    /// The credential was refused before anything ran.
+    /// The credential was refused at the sign-in, before the call itself was sent.
     Denied(String),
     /// Odoo answered with a fault.
     Fault(Fault),
@@ -55,7 +56,7 @@ pub(crate) enum CallError {
 
 impl Session {
     pub(crate) fn new(server: Arc<Server>, credential: Credential) -> Self {
-        Self { server, credential, uid: Mutex::new(None) }
+        Self { server, credential, uid: Remembered::nothing() }
     }
 
     pub(crate) fn login(&self) -> &str {
@@ -112,18 +113,18 @@ impl Session {
         // The user may have been replaced by another one of the same login. Asking anew after every
         // refusal would cost Odoo a check of the password each time.
         if answer.as_ref().is_err_and(CallError::may_be_stale) {
-            self.uid.lock().await.take();
+            self.uid.forget().await;
         }
         answer
     }
 
+    /// The user's id. Callers that come at once ask once, since each check of a password costs Odoo
+    /// half a second of one core.
     async fn uid(&self) -> Result<i32, CallError> {
-        // The lock is held across the call on purpose: callers that come at once ask once, since
-        // each check of a password costs Odoo half a second of one core.
-        let mut known = self.uid.lock().await;
-        if let Some(uid) = *known {
-            return Ok(uid);
-        }
+        self.uid.get(async { self.sign_in().await.map(Asked::Holds) }).await
+    }
+
+    async fn sign_in(&self) -> Result<i32, CallError> {
         let params = vec![
             Value::String(self.server.database.clone()),
             Value::String(self.credential.login.clone()),
@@ -134,12 +135,10 @@ impl Session {
             .map_err(|error| CallError::NotSent(error.to_string()))?;
         // Whatever happens here, the call that was asked for was not sent.
         match self.post(Service::Common, body).await {
-            Ok(Value::Int(uid)) if uid > 0 => {
-                *known = Some(uid);
-                Ok(uid)
-            }
-            Ok(Value::Bool(false)) | Err(CallError::Denied(_)) => {
-                Err(CallError::Denied("wrong login or password".to_owned()))
+            Ok(Value::Int(uid)) if uid > 0 => Ok(uid),
+            Ok(Value::Bool(false)) => Err(wrong_credential()),
+            Err(CallError::Fault(fault)) if fault.code == FAULT_CREDENTIAL => {
+                Err(wrong_credential())
             }
             Ok(_) => Err(CallError::NotSent("Odoo gave no user id".to_owned())),
             Err(CallError::Fault(fault)) => {
@@ -147,6 +146,7 @@ impl Session {
             }
             Err(
                 CallError::NotSent(reason)
+                | CallError::Denied(reason)
                 | CallError::Lost(reason)
                 | CallError::Unreadable(reason),
             ) => Err(CallError::NotSent(format!("at the sign-in: {reason}"))),
@@ -160,29 +160,40 @@ impl Session {
         })?;
         match xmlrpc::read_answer(&body) {
             Ok(Answer::Value(value)) => Ok(value),
-            Ok(Answer::Fault(fault)) if fault.code == FAULT_CREDENTIAL => {
-                Err(CallError::Denied("wrong login or password".to_owned()))
-            }
             Ok(Answer::Fault(fault)) => Err(CallError::Fault(fault)),
             Err(error) => Err(CallError::Unreadable(error.to_string())),
         }
     }
 }
 
+fn wrong_credential() -> CallError {
+    CallError::Denied("wrong login or password".to_owned())
+}
+
 impl CallError {
-    /// Whether an id that we remember, of a user or an action, may not be there any more. Odoo
-    /// reports that as it reports any refusal by a rule of the business; what our own text or a
-    /// missing right refuses was found.
-    pub(crate) fn may_be_stale(&self) -> bool {
+    /// Whether login or password were refused, whenever.
+    pub(crate) fn is_of_credential(&self) -> bool {
         match self {
             Self::Denied(_) => true,
-            Self::Fault(fault) => fault.code == FAULT_REFUSED && fault.marker().is_none(),
+            Self::Fault(fault) => fault.code == FAULT_CREDENTIAL,
             Self::NotSent(_) | Self::Lost(_) | Self::Unreadable(_) => false,
         }
     }
 
+    /// Whether an id that we remember, of a user or an action, may not be there any more. Odoo
+    /// reports that as it reports any refusal by a rule of the business; what our own text or a
+    /// missing right refuses was found.
+    pub(crate) fn may_be_stale(&self) -> bool {
+        self.is_of_credential()
+            || matches!(self, Self::Fault(fault)
+                if fault.code == FAULT_REFUSED && fault.marker().is_none())
+    }
+
     /// What the failure means for a read under that identity.
     pub(crate) fn of_read(self, identity: Identity) -> ReadError {
+        if self.is_of_credential() {
+            return ReadError::Denied { identity, reason: "wrong login or password".to_owned() };
+        }
         match self {
             Self::NotSent(reason) | Self::Lost(reason) => ReadError::Unavailable { reason },
             Self::Denied(reason) => ReadError::Denied { identity, reason },

@@ -1,6 +1,8 @@
 //! The ERP's side of an order: what the guard in a real ERP does, in one transaction under the
 //! write lock. It sees the sealed text and the seal alone, as over a wire.
 
+use std::time::Duration;
+
 use chrono::NaiveDate;
 use countersign_erp_source::{
     AccountNumber, Amount, BillState, Booked, BookedState, Contradiction, Currency, Marker,
@@ -15,6 +17,9 @@ use crate::tables::{self, TableError};
 
 /// The longest text that the guard reads.
 const TEXT_BYTES_MAX: usize = 4_000;
+
+/// The farthest deadline: one far away would keep an order alive that nobody waits for any more.
+const DEADLINE_MAX: Duration = Duration::from_mins(15);
 
 /// What an order says, before anything in it is believed.
 #[derive(Deserialize)]
@@ -117,7 +122,6 @@ async fn book(writing: &mut Writing<'_>, text: &str, seal: &str) -> Result<Booke
         }
         return Ok(booked(&mut writing.tx, payment).await?);
     }
-    require(writing.now < order.not_after, Refusal::TooLate)?;
     let number_used: i64 = sqlx::query_scalar(
         "select exists (select 1 from payment_order where store = $1 and seq = $2)",
     )
@@ -128,6 +132,8 @@ async fn book(writing: &mut Writing<'_>, text: &str, seal: &str) -> Result<Booke
     if number_used == 1 {
         return Err(Contradiction::StoreBehind.into());
     }
+    require(writing.now <= order.not_after, Refusal::TooLate)?;
+    require(order.not_after <= writing.now.plus(DEADLINE_MAX), Refusal::BadRequest)?;
     let account = check_payee(&mut writing.tx, &order, &bill).await?;
     let amount = check_figures(&mut writing.tx, &order, &bill).await?;
     check_source(&mut writing.tx, &order, &bill).await?;

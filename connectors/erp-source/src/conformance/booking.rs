@@ -128,6 +128,12 @@ pub async fn a_sequence_number_is_used_once(fixture: &dyn Fixture) {
     assert_eq!(standing(fixture, &open.bill).await, [4_000]);
     assert_eq!(standing(fixture, &other.bill).await, [0_i64; 0]);
 
+    // Nor does it help that the order is late.
+    let late = fixture.erp_time().await.minus(Duration::from_secs(2));
+    let late = PaymentOrder { not_after: late, ..same_bill };
+    let answer = pay(fixture, &late).await;
+    assert_eq!(answer, Err(OrderError::Contradicted(Contradiction::StoreBehind)));
+
     // Numbers belong to a store: another one starts at its own.
     let elsewhere = Store::new().order(fixture, &other, "100.00").await;
     assert_eq!(elsewhere.seq, order.seq);
@@ -143,6 +149,15 @@ pub async fn an_order_after_its_deadline_is_too_late(fixture: &dyn Fixture) {
     order.not_after = fixture.erp_time().await.plus(Duration::from_secs(1));
     fixture.wait_past(order.not_after).await;
     assert_refused(fixture, &order, &[Refusal::TooLate]).await;
+}
+
+/// An order that would live longer than any daemon waits for it is none of a daemon's.
+pub async fn an_order_with_a_deadline_far_away_is_refused(fixture: &dyn Fixture) {
+    let open = open_bill(fixture, "100.00").await;
+    let mut order = Store::new().order(fixture, &open, "100.00").await;
+    order.not_after = fixture.erp_time().await.plus(Duration::from_mins(16));
+    assert_refused(fixture, &order, &[Refusal::BadRequest]).await;
+    assert_eq!(standing(fixture, &open.bill).await, [0_i64; 0]);
 }
 
 /// Somebody undoes the payment in the ERP, so that the bill is open again: what was ordered still

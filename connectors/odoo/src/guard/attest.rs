@@ -4,10 +4,13 @@ use countersign_erp_source::{Attestation, Identity, ReadError, Timestamp};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{ACTIONS, CONSTRAINTS, KEEP_NOTES_DOMAIN, TRIGGERS, digest_of, name, prove};
+use super::{
+    ACTIONS, CONSTRAINTS, KEEP_NOTES_DOMAIN, TEMPLATE_EDITOR, TRIGGERS, digest_of, name, parameter,
+    prove,
+};
 use crate::Odoo;
 use crate::odoo::Told;
-use crate::rpc::CallError;
+use crate::rpc::{CallError, FAULT_CREDENTIAL};
 
 const INSTALL: &str = "run `countersign odoo install`";
 
@@ -19,6 +22,11 @@ struct Found {
     installed_in: String,
     uuid: String,
     key_halves: u8,
+    templates_restricted: String,
+    editor_in: Vec<String>,
+    /// Those that no group in that list explains.
+    editors: Vec<String>,
+    templates: Vec<String>,
     newest_seq: u64,
     models_of_table: u32,
     constraints: Vec<String>,
@@ -72,7 +80,9 @@ pub(crate) async fn attest(odoo: &Odoo, store: &str) -> Result<Attestation, Read
     let told = match told {
         Ok(told) => told,
         // A guard whose own attestation does not run is none, whatever it is.
-        Err(CallError::Fault(_)) => return Ok(not_installed(odoo)),
+        Err(CallError::Fault(fault)) if fault.code != FAULT_CREDENTIAL => {
+            return Ok(not_installed(odoo));
+        }
         Err(error) => return Err(error.of_read(Identity::Reader)),
     };
     let found: Found = serde_json::from_str(&told.countersign).map_err(|_unread| {
@@ -102,6 +112,7 @@ fn problems(found: &Found, odoo: &Odoo) -> Vec<String> {
     database_problems(found, &odoo.database, &mut problems);
     code_problems(found, &mut problems);
     group_problems(found, logins, &mut problems);
+    template_problems(found, &mut problems);
     problems
 }
 
@@ -193,6 +204,36 @@ fn group_problems(found: &Found, logins: [&str; 3], problems: &mut Vec<String>) 
     }
 }
 
+/// Who writes an expression into a template of messages does in Odoo what an administrator does:
+/// reads the key, switches our triggers off.
+fn template_problems(found: &Found, problems: &mut Vec<String>) {
+    if found.templates_restricted != "True" {
+        let parameter = parameter::RESTRICT_TEMPLATES;
+        problems.push(format!(
+            "every internal user may run code by a template of messages: {INSTALL}, which sets \
+             `{parameter}`"
+        ));
+    }
+    for group in &found.editor_in {
+        problems.push(format!(
+            "the group `{group}` implies `{TEMPLATE_EDITOR}`, which lets its members run code: take \
+             that out of it, or {INSTALL} if it is the group of all internal users"
+        ));
+    }
+    for login in &found.editors {
+        problems.push(format!(
+            "`{login}` is no administrator and is in `{TEMPLATE_EDITOR}`, which lets it run code: \
+             take it out"
+        ));
+    }
+    for template in &found.templates {
+        problems.push(format!(
+            "`{template}` holds an expression and was written by somebody who is no administrator: \
+             read it, and have an administrator delete it or make it anew"
+        ));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -209,6 +250,10 @@ mod tests {
             installed_in: "db/1-2".to_owned(),
             uuid: "1-2".to_owned(),
             key_halves: 2,
+            templates_restricted: "True".to_owned(),
+            editor_in: Vec::new(),
+            editors: Vec::new(),
+            templates: Vec::new(),
             newest_seq: 0,
             models_of_table: 0,
             constraints: CONSTRAINTS.map(str::to_owned).to_vec(),
@@ -253,6 +298,7 @@ mod tests {
         database_problems(&found, "db", &mut problems);
         code_problems(&found, &mut problems);
         group_problems(&found, ["r", "p", "b"], &mut problems);
+        template_problems(&found, &mut problems);
         problems
     }
 
@@ -263,7 +309,7 @@ mod tests {
 
     #[test]
     fn every_change_to_the_guard_is_one_problem_that_says_what_to_do() {
-        let changes: [fn(&mut Found); 22] = [
+        let changes: [fn(&mut Found); 26] = [
             |found| "x".clone_into(&mut found.uuid),
             |found| found.key_halves = 1,
             |found| found.models_of_table = 1,
@@ -286,6 +332,10 @@ mod tests {
             |found| drop(found.groups.pop()),
             |found| found.groups[1].logins.push("clerk".to_owned()),
             |found| "other".clone_into(&mut found.database),
+            |found| found.templates_restricted.clear(),
+            |found| found.editor_in.push("Internal User".to_owned()),
+            |found| found.editors.push("clerk".to_owned()),
+            |found| found.templates.push("mail.template 9".to_owned()),
         ];
         for (at, change) in changes.into_iter().enumerate() {
             let problems = check(change);
@@ -296,6 +346,7 @@ mod tests {
                     "take it out",
                     "remove the model",
                     "another database",
+                    "an administrator delete it",
                 ]
                 .iter()
                 .any(|words| problem.contains(words))

@@ -7,7 +7,8 @@ if payment_id:
     env.cr.execute('SELECT amount::text, currency, iban, date::text FROM countersign_order WHERE payment = %s', [payment_id])
     kept = env.cr.fetchone()
     payment = su['account.payment'].browse(payment_id).exists()
-    places = bill.currency_id.decimal_places
+    # A bill may be deleted once its payment was drafted. Of such a bill nothing is left to pay.
+    bill = bill.exists()
     booked = [{
         'payment': str(payment_id),
         'number': (payment.name or '') if payment else '',
@@ -17,8 +18,8 @@ if payment_id:
         'account': (payment.partner_bank_id.sanitized_acc_number or '') if payment else kept[2],
         'bills': [str(settled) for settled in payment.reconciled_bill_ids.ids] if payment else [],
         'date': str(payment.date) if payment else kept[3],
-        'bill_state': bill.state,
-        'bill_currency': bill.currency_id.name,
-        'residual': '%.*f' % (places, bill.amount_residual),
+        'bill_state': bill.state if bill else 'cancel',
+        'bill_currency': bill.currency_id.name if bill else kept[1],
+        'residual': '%.*f' % (bill.currency_id.decimal_places, bill.amount_residual) if bill else '0',
     }]
 action = {'type': 'ir.actions.act_window_close', 'countersign': {'erp_time': erp_time, 'booked': booked}}

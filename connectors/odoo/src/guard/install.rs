@@ -122,6 +122,9 @@ pub async fn install(options: &InstallOptions) -> Result<Installed, InstallError
     admin.check_rights(&options.admin.login).await?;
     admin.remove_leftovers().await?;
     admin.one_step("create the table of orders", &statement(&database_objects())).await?;
+    // Before the key is there for anybody to read.
+    admin.only_editors_write_templates().await?;
+    admin.notes_stay().await?;
     done.key_set = admin.put_key(&options.seal_key).await?;
 
     let user = admin.xml_id("base", "group_user").await?;
@@ -138,8 +141,8 @@ pub async fn install(options: &InstallOptions) -> Result<Installed, InstallError
             done.changed_actions.push(action.name.to_owned());
         }
     }
-    admin.reader_finds_actions(groups.reader).await?;
-    admin.notes_stay().await?;
+    admin.reader_reads(name::FIND_ACTIONS, "ir.actions.server", groups.reader).await?;
+    admin.reader_reads(name::SEE_RULES, "ir.rule", groups.reader).await?;
     for (credential, group) in [
         (&options.reader, groups.reader),
         (&options.payer, groups.payer),
@@ -206,12 +209,11 @@ impl Admin {
         let named = json!({ "context": {
             "lang": "en_US", "tz": "UTC", "active_test": false, "no_reset_password": true,
         } });
-        self.session.call(model, method, args, named).await.map_err(|error| match error {
-            CallError::Denied(_) => InstallError::Denied,
-            error @ (CallError::NotSent(_)
-            | CallError::Fault(_)
-            | CallError::Lost(_)
-            | CallError::Unreadable(_)) => InstallError::Step { step, reason: error.for_log() },
+        self.session.call(model, method, args, named).await.map_err(|error: CallError| {
+            if error.is_of_credential() {
+                return InstallError::Denied;
+            }
+            InstallError::Step { step, reason: error.for_log() }
         })
     }
 
@@ -271,6 +273,15 @@ impl Admin {
         let _removed: bool =
             self.call(step, "ir.actions.server", "unlink", json!([[action]])).await?;
         Ok(ran?.countersign)
+    }
+
+    /// As Odoo's own setting does it: setting the parameter also takes the group of editors from
+    /// what every internal user has.
+    async fn only_editors_write_templates(&self) -> Result<(), InstallError> {
+        let step = "let only editors write templates of messages";
+        let args = json!([parameter::RESTRICT_TEMPLATES, true]);
+        let _before: Before = self.call(step, "ir.config_parameter", "set_param", args).await?;
+        Ok(())
     }
 
     /// Puts the key there where none is; a different one only where nothing was booked yet.
@@ -379,25 +390,41 @@ impl Admin {
         Ok(true)
     }
 
-    async fn reader_finds_actions(&self, group: i32) -> Result<(), InstallError> {
+    async fn reader_reads(&self, name: &str, model: &str, group: i32) -> Result<(), InstallError> {
         let values = json!({
-            "name": name::FIND_ACTIONS, "model_id": self.model("ir.actions.server").await?,
-            "group_id": group, "perm_read": true, "perm_write": false, "perm_create": false,
-            "perm_unlink": false,
+            "name": name, "model_id": self.model(model).await?, "group_id": group,
+            "perm_read": true, "perm_write": false, "perm_create": false, "perm_unlink": false,
         });
-        let domain = json!([["name", "=", name::FIND_ACTIONS]]);
-        let step = "let the reader find the actions";
-        self.keep(step, "ir.model.access", domain, values).await.map(|_id| ())
+        let step = "let the reader see what is installed";
+        self.keep(step, "ir.model.access", json!([["name", "=", name]]), values).await.map(|_id| ())
     }
 
     async fn notes_stay(&self) -> Result<(), InstallError> {
+        let step = "keep the notes on vendors";
+        let model = self.model("mail.message").await?;
+        let named = json!([["name", "=", name::KEEP_NOTES]]);
+        let fitting = json!([
+            ["name", "=", name::KEEP_NOTES],
+            ["model_id", "=", model],
+            ["domain_force", "=", KEEP_NOTES_DOMAIN],
+            ["groups", "=", false],
+            ["active", "=", true],
+            ["perm_read", "=", false],
+            ["perm_write", "=", true],
+            ["perm_create", "=", false],
+            ["perm_unlink", "=", true],
+        ]);
+        // Notes are evidence since the rule was last written, so it is not written for nothing.
+        let there = self.search(step, "ir.rule", named.clone()).await?;
+        if there.len() == 1 && there == self.search(step, "ir.rule", fitting).await? {
+            return Ok(());
+        }
         let values = json!({
-            "name": name::KEEP_NOTES, "model_id": self.model("mail.message").await?,
-            "domain_force": KEEP_NOTES_DOMAIN, "groups": [[6, 0, []]], "active": true,
-            "perm_read": false, "perm_write": true, "perm_create": false, "perm_unlink": true,
+            "name": name::KEEP_NOTES, "model_id": model, "domain_force": KEEP_NOTES_DOMAIN,
+            "groups": [[6, 0, []]], "active": true, "perm_read": false, "perm_write": true,
+            "perm_create": false, "perm_unlink": true,
         });
-        let domain = json!([["name", "=", name::KEEP_NOTES]]);
-        self.keep("keep the notes on vendors", "ir.rule", domain, values).await.map(|_id| ())
+        self.keep(step, "ir.rule", named, values).await.map(|_id| ())
     }
 
     async fn user(

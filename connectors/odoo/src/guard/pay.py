@@ -2,7 +2,7 @@
 # Every check comes before the first write. A database error inside an action would be reported as an
 # unforeseen fault, which proves nothing to the caller; so all that can be foreseen is refused in words.
 told = env.context.get('countersign')
-if not isinstance(told, dict) or not isinstance(told.get('order'), str) or not isinstance(told.get('seal'), str) or len(told['order']) > 8000:
+if not isinstance(told, dict) or not isinstance(told.get('order'), str) or not isinstance(told.get('seal'), str) or len(told['order'].encode()) > 4000:
     raise UserError('COUNTERSIGN bad_request')
 
 # HMAC-SHA256 over the exact text, from the two padded halves of the key. The key is read by the
@@ -22,7 +22,7 @@ digest = row[1]
 env.cr.execute('SELECT %s::jsonb', [told['order']])
 order = env.cr.fetchone()[0]
 texts = ('marker', 'store', 'company', 'bill', 'total', 'vendor', 'account', 'iban', 'amount', 'currency', 'journal', 'source_iban', 'memo', 'date', 'not_after')
-if not isinstance(order, dict) or order.get('v') != 1 or not isinstance(order.get('seq'), int) or any(not isinstance(order.get(name), str) for name in texts):
+if not isinstance(order, dict) or order.get('v') != 1 or not isinstance(order.get('seq'), int) or order['seq'] < 1 or any(not isinstance(order.get(name), str) for name in texts):
     raise UserError('COUNTERSIGN bad_request')
 if any(not order[name] or len(order[name]) > 9 or order[name].strip('0123456789') for name in ('company', 'bill', 'vendor', 'account')):
     raise UserError('COUNTERSIGN bad_request')
@@ -32,27 +32,31 @@ company_id, bill_id, vendor_id, account_id = int(order['company']), int(order['b
 # this one began makes the database refuse here, and Odoo begins anew with the present state.
 env.cr.execute('SELECT company_id FROM account_move WHERE id = %s FOR UPDATE', [bill_id])
 row = env.cr.fetchone()
-if not row or row[0] != company_id:
-    raise UserError('COUNTERSIGN no_such_bill')
-
 su = env(su=True, context={'lang': 'en_US', 'tz': 'UTC', 'allowed_company_ids': [company_id], 'active_test': False})
 bill = su['account.move'].browse(bill_id)
 env.cr.execute('SELECT payment, digest FROM countersign_order WHERE marker = %s', [order['marker']])
 known = env.cr.fetchone()
 if known and known[1] != digest:
     raise UserError('COUNTERSIGN marker_used_otherwise')
+# What was booked is answered though its bill may be gone since.
+if not known and (not row or row[0] != company_id):
+    raise UserError('COUNTERSIGN no_such_bill')
 if known:
     payment_id = known[0]
 else:
-    # A number that another marker used comes from an older copy of the store, late or not.
+    # A number that another marker used comes from an older copy of the store, late or not. A deadline
+    # far away would keep an order alive that nobody waits for any more.
     env.cr.execute("""
-        SELECT clock_timestamp() <= %s::timestamptz, (SELECT count(*) FROM countersign_order WHERE store = %s AND seq = %s)
-    """, [order['not_after'], order['store'], order['seq']])
-    in_time, used = env.cr.fetchone()
+        SELECT clock_timestamp() <= %s::timestamptz, clock_timestamp() + interval '15 minutes' < %s::timestamptz,
+               (SELECT count(*) FROM countersign_order WHERE store = %s AND seq = %s)
+    """, [order['not_after'], order['not_after'], order['store'], order['seq']])
+    in_time, too_far, used = env.cr.fetchone()
     if used:
         raise UserError('COUNTERSIGN store_behind')
     if not in_time:
         raise UserError('COUNTERSIGN too_late')
+    if too_far:
+        raise UserError('COUNTERSIGN deadline_too_far')
 
     # Shared, so that whoever changes the account at this moment waits, or this transaction begins anew.
     env.cr.execute('SELECT id FROM res_partner_bank WHERE id = %s FOR SHARE', [account_id])
@@ -100,21 +104,26 @@ else:
 
     # One bill, one wizard, no default taken: each figure is the order's.
     before = bill.amount_residual
-    wizard = su['account.payment.register'].with_context(active_model='account.move', active_ids=bill.ids).create({
-        'payment_date': order['date'], 'amount': amount, 'currency_id': currency.id, 'journal_id': journal.id, 'payment_method_line_id': method.id,
-        'partner_bank_id': account.id, 'communication': order['memo'], 'group_payment': True, 'payment_difference_handling': 'open',
-    })
-    if not wizard.can_edit_wizard or wizard.partner_bank_id != account:
+    # What Odoo's own rules say no to is said in our words, which prove that it was before the commit.
+    try:
+        wizard = su['account.payment.register'].with_context(active_model='account.move', active_ids=bill.ids).create({
+            'payment_date': order['date'], 'amount': amount, 'currency_id': currency.id, 'journal_id': journal.id, 'payment_method_line_id': method.id,
+            'partner_bank_id': account.id, 'communication': order['memo'], 'group_payment': True, 'payment_difference_handling': 'open',
+        })
+        editable = wizard.can_edit_wizard and wizard.partner_bank_id == account
+        answer = wizard.action_create_payments() if editable else {}
+        env.flush_all()
+    except UserError:
+        raise UserError('COUNTERSIGN erp_refused')
+    if not editable:
         raise UserError('COUNTERSIGN bill_not_payable')
-    answer = wizard.action_create_payments()
     payment = su['account.payment'].browse(answer.get('res_id') or 0).exists()
     if (len(payment) != 1 or payment.state != 'posted' or not payment.is_reconciled or payment.payment_type != 'outbound' or payment.partner_type != 'supplier'
             or payment.partner_id.commercial_partner_id != vendor or payment.partner_bank_id != account or payment.journal_id != journal or payment.currency_id != currency
             or payment.company_id.id != company_id or currency.compare_amounts(payment.amount, amount) != 0 or currency.compare_amounts(before - bill.amount_residual, amount) != 0
             or payment.reconciled_bill_ids.ids != bill.ids or account.sanitized_acc_number != order['iban']):
         raise UserError('COUNTERSIGN post_check_failed')
-    # The trigger keeps what is on record; so what is still in memory must be written before the record.
-    env.flush_all()
+    # The trigger keeps what is on record; what was still in memory is written by now.
     env.cr.execute("""
         INSERT INTO countersign_order (marker, digest, store, seq, company, bill, vendor, account, iban, journal, source_iban, amount, total, currency, date, payment)
         VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s::numeric, %s::numeric, %s, %s::date, %s) ON CONFLICT DO NOTHING

@@ -5,9 +5,9 @@ use countersign_erp_source::{Identity, IdentityProof, ReadError};
 use serde::de::IgnoredAny;
 use serde_json::json;
 
-use super::name;
+use super::{TEMPLATE_EDITOR, name};
 use crate::Odoo;
-use crate::rpc::{CallError, FAULT_RIGHT, Session};
+use crate::rpc::{CallError, FAULT_CREDENTIAL, FAULT_RIGHT, Session};
 
 /// What no identity may write, and only the reader may read.
 const RECORDS: [&str; 8] = [
@@ -25,7 +25,7 @@ const RECORDS: [&str; 8] = [
 const SETTINGS: [&str; 4] = ["ir.config_parameter", "ir.rule", "ir.model.access", "res.groups"];
 
 /// What the reader must be able to read.
-const READ: [&str; 8] = [
+const READ: [&str; 9] = [
     "account.move",
     "account.move.line",
     "account.journal",
@@ -34,6 +34,7 @@ const READ: [&str; 8] = [
     "res.partner.bank",
     "res.company",
     "mail.message",
+    "ir.rule",
 ];
 
 const WRITES: [&str; 3] = ["write", "create", "unlink"];
@@ -45,7 +46,7 @@ pub(super) async fn identities(odoo: &Odoo) -> Result<Vec<IdentityProof>, ReadEr
         .into_iter()
         .map(|(identity, problems)| match problems {
             Ok(problems) => Ok(IdentityProof { identity, problems }),
-            Err(CallError::Denied(_)) => {
+            Err(error) if error.is_of_credential() => {
                 let problem = "Odoo refuses its login or password: put the right password into its \
                                password file, or run `countersign odoo install`";
                 Ok(IdentityProof { identity, problems: vec![problem.to_owned()] })
@@ -71,6 +72,7 @@ async fn reader(odoo: &Odoo) -> Result<Vec<String>, CallError> {
     }
     must_not(session, "ir.actions.server", &WRITES, &mut problems).await?;
     must_not(session, "ir.config_parameter", &["read"], &mut problems).await?;
+    writes_no_templates(session, &mut problems).await?;
     cannot_touch_accounts(odoo, session, &mut problems).await?;
     for action in [name::PAY, name::LOOK_UP, name::LIST_ORDERS] {
         cannot_run(odoo, session, action, &mut problems).await?;
@@ -91,6 +93,7 @@ async fn payer(odoo: &Odoo) -> Result<Vec<String>, CallError> {
             Err(error @ (CallError::NotSent(_) | CallError::Denied(_) | CallError::Lost(_))) => {
                 return Err(error);
             }
+            Err(error) if error.is_of_credential() => return Err(error),
             Ok(_) | Err(CallError::Fault(_) | CallError::Unreadable(_)) => problems
                 .push(format!("cannot run the action `{action}`: run `countersign odoo install`")),
         }
@@ -106,7 +109,7 @@ async fn bank_admin(odoo: &Odoo) -> Result<Vec<String>, CallError> {
         cannot_run(odoo, session, action, &mut problems).await?;
     }
     let group = "account.group_validate_bank_account";
-    if !session.call::<bool>("res.users", "has_group", json!([group]), json!({})).await? {
+    if !has_group(session, group).await? {
         problems.push("cannot trust an account: run `countersign odoo install`".to_owned());
     }
     Ok(problems)
@@ -120,7 +123,23 @@ async fn has_no_rights(
     for model in RECORDS.iter().chain(&SETTINGS).chain(&["ir.actions.server", "mail.message"]) {
         must_not(session, model, &["read", "write", "create", "unlink"], problems).await?;
     }
+    writes_no_templates(session, problems).await?;
     cannot_touch_accounts(odoo, session, problems).await
+}
+
+/// By an expression in a template an identity would have every right there is.
+async fn writes_no_templates(
+    session: &Session,
+    problems: &mut Vec<String>,
+) -> Result<(), CallError> {
+    if has_group(session, TEMPLATE_EDITOR).await? {
+        problems.push(too_much(&format!("is in `{TEMPLATE_EDITOR}`")));
+    }
+    Ok(())
+}
+
+async fn has_group(session: &Session, group: &str) -> Result<bool, CallError> {
+    session.call("res.users", "has_group", json!([group]), json!({})).await
 }
 
 async fn may(session: &Session, model: &str, operation: &str) -> Result<bool, CallError> {
@@ -184,7 +203,9 @@ async fn cannot_run(
 /// Whether Odoo refused for want of a right. An attempt without an answer proves nothing.
 fn refused(tried: Result<IgnoredAny, CallError>) -> Result<bool, CallError> {
     match tried {
-        Err(CallError::Fault(fault)) => Ok(fault.code == FAULT_RIGHT),
+        Err(CallError::Fault(fault)) if fault.code != FAULT_CREDENTIAL => {
+            Ok(fault.code == FAULT_RIGHT)
+        }
         Ok(_) => Ok(false),
         Err(error) => Err(error),
     }

@@ -236,19 +236,27 @@ async fn a_late_answer_leaves_the_outcome_unknown() {
 async fn a_fault_counts_by_its_kind() {
     let none = "Traceback (most recent call last):\n  (frames left out)\nTypeError: cannot marshal \
                 None unless allow_none is enabled";
-    for (code, text) in [(1, none), (1, "COUNTERSIGN bad_request"), (0, "x"), (5, "x"), (-1, "x")] {
+    for (code, text) in [
+        (1, none),
+        (1, "COUNTERSIGN bad_request"),
+        (2, "You cannot post in a locked period."),
+        (2, "x COUNTERSIGN store_behind"),
+        (3, "Access Denied"),
+        (4, "You don't have enough access rights to run this action."),
+        (4, "COUNTERSIGN store_behind"),
+        (0, "x"),
+        (5, "x"),
+        (-1, "x"),
+    ] {
         assert_unknown(&pay(fault(code, text)).await, text);
     }
     let refused = |refusal| Err(OrderError::Refused(refusal));
     for (code, text, expected) in [
         (2, "COUNTERSIGN bank_mismatch", refused(Refusal::AccountMismatch)),
         (2, "COUNTERSIGN too_late", refused(Refusal::TooLate)),
+        (2, "COUNTERSIGN deadline_too_far", refused(Refusal::BadRequest)),
+        (2, "COUNTERSIGN erp_refused", refused(Refusal::Other)),
         (2, "COUNTERSIGN something_new", refused(Refusal::Other)),
-        (2, "You cannot post in a locked period.", refused(Refusal::Other)),
-        (2, "x COUNTERSIGN store_behind", refused(Refusal::Other)),
-        (3, "Access Denied", refused(Refusal::Other)),
-        (4, "You don't have enough access rights to run this action.", refused(Refusal::Other)),
-        (4, "COUNTERSIGN store_behind", refused(Refusal::Other)),
     ] {
         assert_eq!(pay(fault(code, text)).await, expected, "{code} {text}");
     }
@@ -305,16 +313,23 @@ async fn an_order_for_a_company_that_is_not_configured_so_stays_here() {
 }
 
 #[tokio::test]
-async fn a_wrong_password_of_the_payer_is_a_refusal() {
-    let server = MockServer::start().await;
-    let payer = body_string_contains("<string>payer</string>");
-    let refused = value("<value><boolean>0</boolean></value>");
-    let uid = value("<value><int>7</int></value>");
-    Mock::given(path("/xmlrpc/2/common")).and(payer).respond_with(refused).mount(&server).await;
-    Mock::given(path("/xmlrpc/2/common")).respond_with(uid).mount(&server).await;
-    Mock::given(path("/xmlrpc/2/object")).respond_with(found_actions()).mount(&server).await;
-    let answer = connector(&server.uri()).hand_over(&order()).await;
-    assert_eq!(answer, Err(OrderError::Refused(Refusal::Other)));
+async fn a_payer_who_cannot_sign_in_sends_no_order() {
+    let answers = [value("<value><boolean>0</boolean></value>"), fault(3, "Access Denied")];
+    for refused in answers {
+        let server = MockServer::start().await;
+        let payer = body_string_contains("<string>payer</string>");
+        let uid = value("<value><int>7</int></value>");
+        Mock::given(path("/xmlrpc/2/common")).and(payer).respond_with(refused).mount(&server).await;
+        Mock::given(path("/xmlrpc/2/common")).respond_with(uid).mount(&server).await;
+        Mock::given(path("/xmlrpc/2/object"))
+            .and(body_string_contains("<string>run</string>"))
+            .respond_with(ResponseTemplate::new(500))
+            .expect(0)
+            .mount(&server)
+            .await;
+        Mock::given(path("/xmlrpc/2/object")).respond_with(found_actions()).mount(&server).await;
+        assert_not_sent(&connector(&server.uri()).hand_over(&order()).await);
+    }
 }
 
 /// Answers the calls before the order as it is told, and closes after the order without a byte.

@@ -3,11 +3,12 @@
 use countersign_erp_source::{
     BookedState, ErpSource, Inconsistency, LookUp, OrderError, PaymentOrder, Refusal,
 };
+use countersign_odoo::guard::install;
 use countersign_odoo::seed::{SeedError, Seeder};
 use serde::de::IgnoredAny;
 use serde_json::{Value as Json, json};
 
-use crate::scene::{self, Scene, Scenery, bill_id, credential, new_iban};
+use crate::scene::{self, Scene, Scenery, bill_id, credential, new_iban, vendor_id};
 
 /// What Odoo let that person do. The answer itself says little: methods that return nothing are
 /// reported as failed after they worked.
@@ -240,4 +241,139 @@ async fn a_contact_manager_cannot_erase_that_an_account_was_changed() {
     let reading = scene.odoo.find_bill(&scene.company, &bill_id(scenery.bill)).await;
     let vendor = reading.unwrap().unwrap().vendor.unwrap();
     assert!(vendor.accounts.first().unwrap().changed_after_creation);
+}
+
+#[tokio::test]
+async fn notes_of_before_the_installation_make_no_changed_account_an_old_one() {
+    let Some(scene) = scene::enter_alone().await else { return };
+    // As before an installation: notes can be deleted.
+    let rule = json!([[["name", "=", "Countersign: notes on vendors and accounts stay"]]]);
+    let rule: Vec<i32> = scene.admin.call("ir.rule", "search", rule).await.unwrap();
+    scene.admin.call::<bool>("ir.rule", "unlink", json!([rule])).await.unwrap();
+    let manager = scene.contact_manager().await;
+    let (changed, touched) = (scene.open_bill("51.00").await, scene.open_bill("52.00").await);
+    let untouched = scene.open_bill("53.00").await;
+    let created = scene.erp_time().await;
+    while scene.erp_time().await.as_secs() <= created.as_secs() {}
+
+    let write = |scenery: &Scenery, values: Json| {
+        let account = json!([[scenery.vendor.account], values]);
+        let manager = &manager;
+        async move { tries(manager, "res.partner.bank", "write", account).await.unwrap() }
+    };
+    let untrusted = json!({ "allow_out_payment": false });
+    scene.write("res.partner.bank", changed.vendor.account, untrusted).await.unwrap();
+    write(&changed, json!({ "acc_number": new_iban().electronic() })).await;
+    write(&touched, json!({ "sequence": 3 })).await;
+    let vendor = changed.vendor.vendor;
+    let notes = json!([["model", "=", "res.partner"], ["res_id", "=", vendor]]);
+    let found: Vec<i32> = scene.admin.call("mail.message", "search", json!([notes])).await.unwrap();
+    tries(&manager, "mail.message", "unlink", json!([found])).await.unwrap();
+    let account = changed.vendor.account;
+    let forged = json!([{
+        "model": "res.partner", "res_id": vendor, "message_type": "notification",
+        "body": format!(
+            "<p>Bank Account <a href=\"#\" data-oe-model=\"res.partner.bank\" \
+             data-oe-id=\"{account}\">#{account}</a> created</p>"
+        ),
+    }]);
+    let read = |scenery: &Scenery| {
+        let id = vendor_id(scenery.vendor.vendor);
+        let scene = &scene;
+        async move {
+            let vendor = scene.odoo.find_vendor(&scene.company, &id).await.unwrap().unwrap();
+            vendor.accounts.first().unwrap().clone()
+        }
+    };
+    let last_write = scene.erp_time().await;
+    while scene.erp_time().await.as_secs() <= last_write.as_secs() {}
+    install(&scene.install_options()).await.unwrap();
+    // Forged before or after makes no difference: it is not of the moment of the creation.
+    tries(&manager, "mail.message", "create", forged.clone()).await.unwrap();
+
+    for scenery in [&changed, &touched] {
+        let account = read(scenery).await;
+        assert!(account.changed_after_creation, "{account:?}");
+        assert!(account.unchanged_since.unwrap().as_secs() > created.as_secs(), "{account:?}");
+        // Touched again, in a way that is no change under the rule, it does not become older.
+        let before = account.unchanged_since;
+        write(scenery, json!({ "sequence": 4 })).await;
+        let account = read(scenery).await;
+        assert!(account.changed_after_creation && account.unchanged_since >= before);
+    }
+    // What nobody wrote after it was created is as old as it is.
+    let account = read(&untouched).await;
+    assert!(!account.changed_after_creation, "{account:?}");
+    assert!(account.unchanged_since.unwrap().as_secs() <= created.as_secs(), "{account:?}");
+    let attested = scene.odoo.attest(&scene.store).await.unwrap();
+    assert_eq!(attested.problems(), Vec::<String>::new());
+}
+
+/// Expressions that would do what only an administrator may, were anybody to run them.
+const EXPRESSIONS: [&str; 2] = [
+    "{{ user.env['ir.config_parameter'].sudo().get_param('countersign.seal_inner') }}",
+    "{{ user.env.cr.execute('ALTER TABLE countersign_order DISABLE TRIGGER USER; \
+     DELETE FROM countersign_order') }}",
+];
+
+#[tokio::test]
+async fn nobody_reads_the_key_or_reaches_the_orders_by_a_template_of_messages() {
+    let Some(scene) = scene::enter().await else { return };
+    let scenery = scene.open_bill("10.00").await;
+    scene.pay(scene.order(&scenery)).await.unwrap();
+    let model = json!([[["model", "=", "res.partner"]]]);
+    let model: Vec<i32> = scene.admin.call("ir.model", "search", model).await.unwrap();
+    let mut people = vec![
+        ("employee", scene.employee().await),
+        ("billing clerk", scene.billing_clerk().await),
+        ("contact manager", scene.contact_manager().await),
+        ("reader", scene.identity(credential("cs-reader"))),
+        ("payer", scene.identity(credential("cs-payer"))),
+    ];
+    people.extend(scene.buyer().await.map(|buyer| ("buyer", buyer)));
+    for (who, person) in &people {
+        for expression in EXPRESSIONS {
+            let code = expression.trim_matches(['{', '}', ' ']);
+            let directive = format!("<p t-out=\"{code}\"/>");
+            let template = |field: &str, text: &str| json!([{ "name": "x", "model_id": model.first(), field: text }]);
+            for (model, args) in [
+                ("mail.template", template("subject", expression)),
+                ("mail.template", template("email_from", expression)),
+                ("mail.template", template("body_html", &directive)),
+                ("sms.template", template("body", expression)),
+            ] {
+                assert_refused(tries(person, model, "create", args).await, who);
+            }
+            // A template without an expression is everybody's, and gets none afterwards.
+            if let Ok(id) =
+                person.call::<i32>("mail.template", "create", template("subject", "Hello")).await
+            {
+                let subject = json!([[id], { "subject": expression }]);
+                assert_refused(tries(person, "mail.template", "write", subject).await, who);
+                let words = json!([[id], "subject", { "en_US": expression }]);
+                let method = "update_field_translations";
+                assert_refused(tries(person, "mail.template", method, words).await, who);
+            }
+            // Nor is an expression run in a message that is sent without a template.
+            let message = json!([{
+                "composition_mode": "mass_mail", "model": "res.partner", "res_ids": "[1]",
+                "subject": expression, "body": directive,
+            }]);
+            if let Ok(id) = person.call::<i32>("mail.compose.message", "create", message).await {
+                let sent = tries(person, "mail.compose.message", "action_send_mail", json!([[id]]));
+                assert_refused(sent.await, who);
+            }
+            let message = json!([{
+                "composition_mode": "mass", "res_model": "res.partner", "res_ids": "[1]",
+                "body": expression,
+            }]);
+            if let Ok(id) = person.call::<i32>("sms.composer", "create", message).await {
+                let sent = tries(person, "sms.composer", "action_send_sms", json!([[id]]));
+                assert_refused(sent.await, who);
+            }
+        }
+    }
+    assert_eq!(scene.odoo.list_orders(&scene.store, 0, 10).await.unwrap().len(), 1);
+    let attested = scene.odoo.attest(&scene.store).await.unwrap();
+    assert_eq!(attested.problems(), Vec::<String>::new());
 }

@@ -1,9 +1,10 @@
 //! Installing, and that an attestation sees every change to what was installed.
 
-use countersign_erp_source::{ErpSource, Identity, OrderError, Refusal, SealKey};
+use countersign_erp_source::{ErpSource, Identity, OrderError, SealKey};
 use countersign_odoo::guard::{InstallError, install};
 use countersign_odoo::{Credential, Odoo};
 use secrecy::SecretString;
+use serde::de::IgnoredAny;
 use serde_json::json;
 
 use crate::scene::{self, Scene, credential};
@@ -96,10 +97,12 @@ async fn a_missing_action_is_seen_and_pays_nothing() {
     // The connector has seen the action before it goes.
     assert_eq!(problems(&scene).await, Vec::<String>::new());
     scene.admin.call::<bool>("ir.actions.server", "unlink", json!([[pay]])).await.unwrap();
+    // What Odoo says of a missing record proves nothing; after it the action is asked for anew.
     let answer = scene.pay(scene.order(&scenery)).await;
-    assert_eq!(answer, Err(OrderError::Refused(Refusal::Other)));
+    assert!(matches!(answer, Err(OrderError::OutcomeUnknown { .. })), "{answer:?}");
     let answer = scene.pay(scene.order(&scenery)).await;
     assert!(matches!(answer, Err(OrderError::NotSent { .. })), "{answer:?}");
+    assert!(scene.payments_to(scenery.vendor.vendor).await.is_empty());
     assert_seen_and_repaired(&scene, "Countersign: pay a bill").await;
     scene.pay(scene.order(&scenery)).await.unwrap();
 }
@@ -161,6 +164,61 @@ async fn a_wrong_password_is_a_problem_of_that_identity_and_pays_nothing() {
     let scenery = scene.open_bill("10.00").await;
     let order = scene.sealed(scene.order(&scenery));
     let answer = odoo.register_payment(&order).await;
-    assert_eq!(answer, Err(OrderError::Refused(Refusal::Other)));
+    assert!(matches!(answer, Err(OrderError::NotSent { .. })), "{answer:?}");
     assert!(scene.payments_to(scenery.vendor.vendor).await.is_empty());
+}
+
+#[tokio::test]
+async fn whoever_can_run_code_by_a_template_is_seen() {
+    let Some(scene) = scene::enter_alone().await else { return };
+    let restricted = "mail.restrict.template.rendering";
+    let set = |value: bool| {
+        let args = json!([restricted, value]);
+        scene.admin.call::<IgnoredAny>("ir.config_parameter", "set_param", args)
+    };
+    set(false).await.unwrap();
+    // What was written while everybody could still runs when nobody can any more.
+    let model = json!([[["model", "=", "res.partner"]]]);
+    let model: Vec<i32> = scene.admin.call("ir.model", "search", model).await.unwrap();
+    let employee = scene.employee().await;
+    let mut written = Vec::new();
+    for (field, text) in [
+        ("subject", "{{ object.name }}"),
+        ("body_html", "<p\nt-out = \"object.name\"/>"),
+        ("body_html", "<p class=\"price=1 t-shirt font-size: 2\">nothing to run</p>"),
+    ] {
+        let values = json!([{ "name": "x", "model_id": model.first(), field: text }]);
+        written.push(employee.call::<i32>("mail.template", "create", values).await.unwrap());
+    }
+    let [subject, body, words] = written.as_slice() else { panic!("three templates") };
+    let found = problems(&scene).await;
+    for named in ["`Internal User` implies", "every internal user", "reader: is in `mail.group"] {
+        assert!(found.iter().any(|problem| problem.contains(named)), "{named}: {found:?}");
+    }
+    install(&scene.install_options()).await.unwrap();
+    let found = problems(&scene).await;
+    assert_eq!(found.len(), 2, "{found:?}");
+    for template in [subject, body] {
+        let named = format!("`mail.template {template}`");
+        assert!(found.iter().any(|problem| problem.contains(&named)), "{named}: {found:?}");
+    }
+    let gone = json!([[subject, body, words]]);
+    scene.admin.call::<bool>("mail.template", "unlink", gone).await.unwrap();
+    assert_eq!(problems(&scene).await, Vec::<String>::new());
+
+    // One person, and a group that somebody made.
+    let editor = scene.group("mail.group_mail_template_editor").await;
+    let user = json!([[["login", "=", "cs-reader"]]]);
+    let user: Vec<i32> = scene.admin.call("res.users", "search", user).await.unwrap();
+    let values = json!({ "groups_id": [[4, editor, 0]] });
+    scene.write("res.users", *user.first().unwrap(), values).await.unwrap();
+    let found = problems(&scene).await;
+    assert!(found.iter().any(|problem| problem.contains("`cs-reader` is no admin")), "{found:?}");
+    let group = json!([{ "name": "Writers", "implied_ids": [[6, 0, [editor]]] }]);
+    let group: i32 = scene.admin.call("res.groups", "create", group).await.unwrap();
+    let found = problems(&scene).await;
+    assert!(found.iter().any(|problem| problem.contains("`Writers` implies")), "{found:?}");
+    scene.admin.call::<bool>("res.groups", "unlink", json!([[group]])).await.unwrap();
+    install(&scene.install_options()).await.unwrap();
+    assert_eq!(problems(&scene).await, Vec::<String>::new());
 }

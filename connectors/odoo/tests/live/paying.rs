@@ -1,7 +1,9 @@
 //! What is paid, and what is refused.
 
 use crate::scene::{self, euros};
-use countersign_erp_source::{ErpSource, LookUp, PaymentOrder};
+use countersign_erp_source::{
+    Amount, BillState, BookedState, ErpSource, LookUp, OrderError, PaymentOrder, Refusal,
+};
 
 #[tokio::test]
 async fn a_sealed_order_is_booked_once_and_reads_back_as_ordered() {
@@ -64,4 +66,51 @@ async fn a_part_with_cents_leaves_the_exact_rest() {
     let reading = scene.odoo.find_bill(&scene.company, &order.bill).await.unwrap().unwrap();
     assert!(reading.bill.is_open() && reading.bill.consistent_vendor().is_ok());
     assert_eq!(reading.bill.payable.residual, euros("66.67"));
+}
+
+#[tokio::test]
+async fn what_odoos_own_rules_refuse_is_refused_in_our_words() {
+    let Some(scene) = scene::enter_alone().await else { return };
+    let scenery = scene.open_bill("12.00").await;
+    // Odoo posts nothing to an account that is not to be used any more.
+    let deprecate = |truth: &str| {
+        format!(
+            "env.company.account_journal_payment_credit_account_id.write({{'deprecated': {truth}}})\n\
+             action = {{'said': 'done'}}\n"
+        )
+    };
+    scene.run_code(&deprecate("True")).await.unwrap();
+    let answer = scene.pay(scene.order(&scenery)).await;
+    scene.run_code(&deprecate("False")).await.unwrap();
+    assert_eq!(answer, Err(OrderError::Refused(Refusal::Other)));
+    assert!(scene.payments_to(scenery.vendor.vendor).await.is_empty());
+    scene.pay(scene.order(&scenery)).await.unwrap();
+}
+
+#[tokio::test]
+async fn what_was_booked_is_answered_though_its_bill_is_deleted() {
+    let Some(scene) = scene::enter().await else { return };
+    let scenery = scene.open_bill("13.00").await;
+    let order = scene.order(&scenery);
+    let booked = scene.pay(order.clone()).await.unwrap();
+    let (payment, bill) = (booked.payment.as_str(), scenery.bill);
+    let code = format!(
+        "env['account.payment'].browse({payment}).action_draft()\n\
+         bill = env['account.move'].browse({bill})\n\
+         bill.button_draft()\n\
+         bill.with_context(force_delete=True).unlink()\n\
+         action = {{'said': 'done'}}\n"
+    );
+    scene.run_code(&code).await.unwrap();
+
+    let (company, bill, marker) = (order.company.clone(), order.bill.clone(), order.marker.clone());
+    let found = scene.odoo.look_up(&LookUp { company, bill, marker }).await.unwrap();
+    let found = found.booked.unwrap();
+    assert_eq!((&found.payment, found.amount), (&booked.payment, booked.amount));
+    assert_eq!((found.state, found.bill_state), (BookedState::Draft, BillState::Cancelled));
+    assert_eq!(found.residual, Amount::zero(booked.amount.currency()));
+    assert_eq!(scene.pay(order).await, Ok(found));
+    // Another order for it finds no bill.
+    let answer = scene.pay(scene.order(&scenery)).await;
+    assert_eq!(answer, Err(OrderError::Refused(Refusal::NoSuchBill)));
 }

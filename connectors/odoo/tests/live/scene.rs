@@ -206,6 +206,11 @@ impl Scene {
         self.admin.call::<bool>(model, "write", json!([[id], values])).await.map(drop)
     }
 
+    /// A person with no more rights than everybody who works there.
+    pub(crate) async fn employee(&self) -> Seeder {
+        self.person("employee", &[]).await
+    }
+
     /// A person of the accounting department: everything but bank accounts and settings.
     pub(crate) async fn clerk(&self) -> Seeder {
         self.person("clerk", &["account.group_account_manager"]).await
@@ -219,6 +224,16 @@ impl Scene {
     /// A person who keeps vendors and their accounts, but may trust none.
     pub(crate) async fn contact_manager(&self) -> Seeder {
         self.person("contacts", &["base.group_partner_manager"]).await
+    }
+
+    /// A person who buys, where Odoo can.
+    pub(crate) async fn buyer(&self) -> Option<Seeder> {
+        let buys = json!([[["name", "=", "purchase"], ["state", "=", "installed"]]]);
+        let buys: i32 = self.admin.call("ir.module.module", "search_count", buys).await.unwrap();
+        if buys == 0 {
+            return None;
+        }
+        Some(self.person("buyer", &["purchase.group_purchase_manager"]).await)
     }
 
     async fn person(&self, name: &str, groups: &[&str]) -> Seeder {
