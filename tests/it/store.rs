@@ -3,6 +3,7 @@
 mod chain;
 mod group;
 mod opening;
+mod plans;
 
 use std::time::Duration;
 

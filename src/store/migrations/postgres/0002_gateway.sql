@@ -69,8 +69,9 @@ create table operation (
 create unique index operation_live_uniq on operation (company, thing) where status in ('pending', 'executing', 'unknown');
 create index operation_by_caller on operation (company, principal, agent, id);
 create index operation_by_thing on operation (company, thing);
-create index operation_reserved on operation (mandate) where reserved = 1;
-create index operation_open on operation (status, updated_at) where status in ('prepared', 'pending', 'executing', 'unknown');
+create index operation_reserved on operation (mandate, reserved);
+create index operation_by_status on operation (status, updated_at);
+create index operation_by_mandate on operation (mandate, status);
 create table attempt (
   marker text not null constraint attempt_pk primary key,
   seq bigint not null constraint attempt_seq_uniq unique,
@@ -153,7 +154,7 @@ create table baseline_account (
   note text,
   constraint baseline_account_pk primary key (company, account)
 );
-create index baseline_account_by_vendor on baseline_account (company, vendor);
+create index baseline_account_by_vendor on baseline_account (company, vendor, account);
 create table baseline_phone (
   company text not null,
   vendor text not null,

@@ -1,0 +1,47 @@
+//! What a decision reads from the store must stay as quick when the store has grown.
+
+use sqlx::{AssertSqlSafe, Connection, Row as _, SqliteConnection};
+
+use crate::support::on_both;
+
+/// The reads of a decision and of the workers' rounds, as the repositories write them.
+const READS: [&str; 11] = [
+    "select count(*) from operation where mandate = $1 and status = 'pending'",
+    "select * from operation where mandate = $1 and status in ('prepared', 'pending') order by id",
+    "select sum(amount_minor) from operation where mandate = $1 and reserved = 1 and id <> $2",
+    "select * from operation where company = $1 and thing = $2 \
+     and status in ('pending', 'executing', 'unknown')",
+    "select * from operation where status = $1 order by updated_at, id limit $2",
+    "select * from operation where status in ('prepared', 'pending') and waits_until <= $1 \
+     order by waits_until limit $2",
+    "select * from operation where company = $1 and principal = $2 and agent = $3 \
+     and idempotency_key = $4",
+    "select * from operation where company = $1 and principal = $2 and agent = $3 and id > $4 \
+     and ($5 = '' or status = $5) order by id limit $6",
+    "select * from attempt where operation = $1 and state = 'open'",
+    "select * from attempt where company = $1 and thing = $2 and state in ('open', 'booked')",
+    "select * from baseline_account where company = $1 and vendor = $2 order by account",
+];
+
+#[tokio::test]
+async fn no_read_of_a_decision_scans_a_table_or_all_of_a_mandate_or_company() {
+    on_both(async |place| {
+        if !place.is_sqlite() {
+            // PostgreSQL plans by what is in the tables; the indexes are the same.
+            return;
+        }
+        place.open().await.close().await;
+        let mut conn = SqliteConnection::connect(&place.url).await.unwrap();
+        for read in READS {
+            let explain = AssertSqlSafe(format!("explain query plan {read}"));
+            let rows = sqlx::query(explain).fetch_all(&mut conn).await.unwrap();
+            let plan: Vec<String> = rows.iter().map(|row| row.get("detail")).collect();
+            let plan = plan.join("; ");
+            assert!(!plan.contains("SCAN"), "`{read}`: {plan}");
+            let one_column = plan.contains("(mandate=?)") || plan.contains("(company=?)");
+            assert!(!one_column, "`{read}`: {plan}");
+        }
+        conn.close().await.unwrap();
+    })
+    .await;
+}
