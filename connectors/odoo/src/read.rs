@@ -49,7 +49,7 @@ impl Odoo {
         );
         let mut readings =
             self.readings(company, erp_company, records?, &lines?, &facts?, read_at).await?;
-        Ok(readings.pop())
+        readings.pop().transpose().map_err(|error| unusable(&error))
     }
 
     pub(crate) async fn read_bills(
@@ -102,7 +102,7 @@ impl Odoo {
                 self.readings(company, erp_company, records, &lines, &facts, read_at).await?;
             // The header's residual only narrows the search; what is open, both figures say.
             let wanted = |reading: &BillReading| !query.open_only || reading.bill.is_open();
-            found.extend(readings.into_iter().filter(wanted));
+            found.extend(readings.into_iter().filter_map(usable).filter(wanted));
             if was_last_page {
                 return Ok(found);
             }
@@ -124,7 +124,7 @@ impl Odoo {
             return Ok(None);
         }
         let mut vendors = self.vendors(company, erp_company, &records?).await?;
-        Ok(vendors.remove(&id))
+        vendors.remove(&id).transpose().map_err(|error| unusable(&error))
     }
 
     pub(crate) async fn read_vendors(
@@ -163,7 +163,8 @@ impl Odoo {
         let ids: Vec<i32> = ids.into_iter().collect();
         for page in ids.chunks(usize::from(PAGE_MAX)) {
             let records = self.vendor_records(erp_company, page).await?;
-            found.extend(self.vendors(company, erp_company, &records).await?.into_values());
+            let vendors = self.vendors(company, erp_company, &records).await?;
+            found.extend(vendors.into_values().filter_map(usable));
             if found.len() >= usize::from(limit) {
                 break;
             }
@@ -198,13 +199,15 @@ impl Odoo {
                 .and_then(|account| account.sanitized_acc_number.as_ref());
             // A journal without an IBAN cannot be named in a mandate, and is no source.
             let Some(iban) = number.and_then(|number| Iban::parse(number).ok()) else { continue };
+            let unusable = |field| Unusable { model: "account.journal", id: journal.id, field };
             let currency = match journal.currency_id.as_ref() {
-                Some(own) => Currency::from_code(&own.name)
-                    .map_err(|_unknown| malformed("the currency of a bank journal"))?,
-                None => facts.currency,
+                Some(own) => {
+                    Currency::from_code(&own.name).map_err(|_unknown| unusable("currency_id"))
+                }
+                None => Ok(facts.currency),
             };
-            let code = JournalId::new(journal.code)
-                .map_err(|_no_id| malformed("the code of a bank journal"))?;
+            let code = JournalId::new(journal.code.clone()).map_err(|_no_id| unusable("code"));
+            let (Some(currency), Some(code)) = (usable(currency), usable(code)) else { continue };
             found.push(SourceAccount { journal: code, iban, currency });
         }
         Ok(found)
@@ -218,7 +221,7 @@ impl Odoo {
         lines: &[LineRecord],
         facts: &CompanyFacts,
         read_at: Timestamp,
-    ) -> Result<Vec<BillReading>, ReadError> {
+    ) -> Result<Vec<Result<BillReading, Unusable>>, ReadError> {
         let vendors: Vec<VendorRecord> = records
             .iter()
             .filter_map(|record| record.commercial_partner_id.as_ref().cloned())
@@ -228,19 +231,19 @@ impl Odoo {
         for record in &records {
             let own: Vec<LineRecord> =
                 lines.iter().filter(|line| line.move_id == record.id).cloned().collect();
-            let Some(bill) =
-                mapping::bill(company, record, &own).map_err(|error| unusable(&error))?
-            else {
-                continue;
-            };
             let vendor = record.commercial_partner_id.as_ref();
-            readings.push(BillReading {
-                bill,
-                vendor: vendor.and_then(|vendor| vendors.get(&vendor.id)).cloned(),
-                company_currency: facts.currency,
-                own_accounts: facts.own_accounts.clone(),
-                read_at,
+            let vendor = vendor.and_then(|vendor| vendors.get(&vendor.id)).cloned().transpose();
+            let reading = mapping::bill(company, record, &own).and_then(|bill| {
+                let Some(bill) = bill else { return Ok(None) };
+                Ok(Some(BillReading {
+                    bill,
+                    vendor: vendor?,
+                    company_currency: facts.currency,
+                    own_accounts: facts.own_accounts.clone(),
+                    read_at,
+                }))
             });
+            readings.extend(reading.transpose());
         }
         Ok(readings)
     }
@@ -252,21 +255,18 @@ impl Odoo {
         company: &CompanyId,
         erp_company: i32,
         records: &[VendorRecord],
-    ) -> Result<BTreeMap<i32, Vendor>, ReadError> {
+    ) -> Result<BTreeMap<i32, Result<Vendor, Unusable>>, ReadError> {
         let of_company = |record: &&VendorRecord| {
             record.commercial_partner_id.as_ref() == Some(&record.id)
                 && record.company_id.as_ref().is_none_or(|id| *id == erp_company)
         };
         let records: Vec<&VendorRecord> = records.iter().filter(of_company).collect();
         let notes = self.notes_on(&records).await?;
-        records
-            .into_iter()
-            .map(|record| {
-                let tracked = |account, created| notes.tracked(record.id, account, created);
-                let vendor = mapping::vendor(company, erp_company, record, tracked);
-                vendor.map(|vendor| (record.id, vendor)).map_err(|error| unusable(&error))
-            })
-            .collect()
+        let vendors = records.into_iter().map(|record| {
+            let tracked = |account, created| notes.tracked(record.id, account, created);
+            (record.id, mapping::vendor(company, erp_company, record, tracked))
+        });
+        Ok(vendors.collect())
     }
 
     /// The notes on those vendors of which an account was written after its creation; for the rest
@@ -390,6 +390,12 @@ fn billed_domain(erp_company: i32) -> Vec<Json> {
 
 fn malformed(what: &str) -> ReadError {
     ReadError::Malformed { what: what.to_owned() }
+}
+
+/// In a list, one record that cannot be used is left out, or anybody who can write such a one would
+/// stop what is done with all others.
+fn usable<T>(record: Result<T, Unusable>) -> Option<T> {
+    record.inspect_err(|error| tracing::warn!(%error, "a record of Odoo's is passed over")).ok()
 }
 
 fn unusable(error: &Unusable) -> ReadError {
