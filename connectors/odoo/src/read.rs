@@ -25,6 +25,14 @@ const PURCHASE_DOCUMENTS: [&str; 3] = ["in_invoice", "in_refund", "in_receipt"];
 /// So many records per call at most: an answer stays far below the limit of what is read.
 const PAGE_MAX: u16 = 200;
 
+/// A page of bills with their payable lines.
+struct BillPage {
+    /// All that the page consists of, those passed over included.
+    ids: Vec<i32>,
+    records: Vec<BillRecord>,
+    lines: Vec<LineRecord>,
+}
+
 /// What belongs to a company whatever is read of it.
 struct CompanyFacts {
     currency: Currency,
@@ -91,13 +99,10 @@ impl Odoo {
             let mut domain = domain.clone();
             domain.push(json!(["id", ">", after]));
             let read_at = self.clock.now();
-            let records: Vec<BillRecord> = self
-                .page(erp_company, "account.move", Json::Array(domain), bill_fields(), page)
-                .await?;
-            let Some(last) = records.last().map(|record| record.id) else { return Ok(found) };
-            let was_last_page = records.len() < usize::from(page);
-            let ids: Vec<i32> = records.iter().map(|record| record.id).collect();
-            let lines = self.payable_lines(erp_company, &ids).await?;
+            let BillPage { ids, records, lines } =
+                self.bills_passing_over(erp_company, Json::Array(domain), page).await?;
+            let Some(last) = ids.last().copied() else { return Ok(found) };
+            let was_last_page = ids.len() < usize::from(page);
             let readings =
                 self.readings(company, erp_company, records, &lines, &facts, read_at).await?;
             // The header's residual only narrows the search; what is open, both figures say.
@@ -108,6 +113,58 @@ impl Odoo {
             }
             after = last;
         }
+    }
+
+    async fn bill_page(
+        &self,
+        erp_company: i32,
+        domain: Json,
+        limit: u16,
+    ) -> Result<BillPage, ReadError> {
+        let records: Vec<BillRecord> =
+            self.page(erp_company, "account.move", domain, bill_fields(), limit).await?;
+        let ids: Vec<i32> = records.iter().map(|record| record.id).collect();
+        let lines = self.payable_lines(erp_company, &ids).await?;
+        Ok(BillPage { ids, records, lines })
+    }
+
+    /// A page without the bills that Odoo shows only in part: one whose vendor somebody moved to
+    /// another company is refused with the whole page that it is on.
+    async fn bills_passing_over(
+        &self,
+        erp_company: i32,
+        domain: Json,
+        limit: u16,
+    ) -> Result<BillPage, ReadError> {
+        let denied = match self.bill_page(erp_company, domain.clone(), limit).await {
+            Err(denied @ ReadError::Denied { .. }) => denied,
+            answer => return answer,
+        };
+        // Whoever may not read at all is shown no empty list.
+        for model in ["account.move", "account.move.line", "res.partner", "res.partner.bank"] {
+            let named = json!({ "raise_exception": false });
+            let may: bool = self.read(model, "check_access_rights", json!(["read"]), named).await?;
+            if !may {
+                return Err(denied);
+            }
+        }
+        let named = json!({ "order": "id", "limit": limit, "context": context(erp_company) });
+        let ids: Vec<i32> = self.read("account.move", "search", json!([domain]), named).await?;
+        let mut whole = BillPage { ids, records: Vec::new(), lines: Vec::new() };
+        for id in &whole.ids {
+            let domain = json!([["id", "=", id], ["company_id", "=", erp_company]]);
+            match self.bill_page(erp_company, domain, 1).await {
+                Ok(one) => {
+                    whole.records.extend(one.records);
+                    whole.lines.extend(one.lines);
+                }
+                Err(ReadError::Denied { .. }) => {
+                    tracing::warn!(id, "a bill of Odoo's is passed over: not all of it is shown");
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(whole)
     }
 
     pub(crate) async fn read_vendor(

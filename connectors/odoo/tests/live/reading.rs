@@ -177,6 +177,22 @@ async fn a_record_that_cannot_be_used_stops_no_list() {
         assert!(listed(whole.bill) && !listed(broken.bill), "{open_only}");
     }
 
+    // Nor does a vendor that somebody moved to another company.
+    let moved = scene.open_bill("10.00").await;
+    let other = json!({ "company_id": scene.other_erp_company });
+    scene.write("res.partner", moved.vendor.vendor, other).await.unwrap();
+    let found = scene.odoo.find_bill(&scene.company, &bill_id(moved.bill)).await;
+    assert!(matches!(found, Err(ReadError::Denied { .. })), "{found:?}");
+    let last = scene.open_bill("11.00").await;
+    let query = BillQuery { after: Some(after), limit: 100, ..BillQuery::default() };
+    let found = scene.odoo.list_bills(&scene.company, &query).await.unwrap();
+    let listed = |bill| found.iter().any(|reading| reading.bill.id == bill_id(bill));
+    assert!(listed(whole.bill) && listed(last.bill) && !listed(moved.bill));
+    let before = vendor_id(moved.vendor.vendor - 1);
+    let vendors = scene.odoo.list_vendors(&scene.company, Some(&before), 100).await.unwrap();
+    let listed = |id| vendors.iter().any(|vendor| vendor.id == vendor_id(id));
+    assert!(listed(last.vendor.vendor) && !listed(moved.vendor.vendor));
+
     // An address needs no name, and a bill may come from one.
     let address = json!([{ "type": "other", "name": false, "street": "Nowhere 1" }]);
     let address: i32 = scene.admin.call("res.partner", "create", address).await.unwrap();
