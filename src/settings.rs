@@ -410,6 +410,10 @@ mod tests {
         );
         refused(("sqlite://", "mysql://"), "store.url");
         refused(("[keys]", "[limits]\nproposals_per_minute = 0\n[keys]"), "greater than zero");
+        refused(
+            ("\"sandbox\"\n        [erp.s", "\"sandbox\"\ncall_deadline = \"11m\"\n[erp.s"),
+            "10m",
+        );
         refused(("[keys]", "[approvals]\ncooling_off = \"soon\"\n[keys]"), "soon");
     }
 

@@ -18,17 +18,22 @@ pub(super) enum OdooCommand {
         /// Reads that administrator's password from standard input. It is kept nowhere.
         #[arg(long)]
         admin_password_stdin: bool,
+        /// Installs the present seal key in the place of one that is lost or stolen. Only while
+        /// everything is frozen.
+        #[arg(long)]
+        replace_seal_key: bool,
     },
 }
 
 pub(super) async fn run(settings: &Settings, command: OdooCommand) -> anyhow::Result<()> {
-    let OdooCommand::Install { admin_login, admin_password_stdin } = command;
+    let OdooCommand::Install { admin_login, admin_password_stdin, replace_seal_key } = command;
     if !admin_password_stdin {
         bail!("give the administrator's password on standard input, with `--admin-password-stdin`");
     }
     app::needs_odoo(settings)?;
     let password = password_from_stdin()?;
-    let (installed, written) = app::install(settings, &admin_login, password).await?;
+    let (installed, written) =
+        app::install(settings, &admin_login, password, replace_seal_key).await?;
     for login in &written {
         say(format!("wrote a new password for {login}"))?;
     }

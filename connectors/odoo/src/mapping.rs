@@ -27,9 +27,11 @@ pub(crate) struct Unusable {
     pub(crate) field: &'static str,
 }
 
-/// A figure as Odoo sends it: a double, or digits where our own text in Odoo wrote it.
+/// A figure as Odoo sends it: a double, or digits where our own text in Odoo wrote it. `None` for
+/// what is no figure of money, as anybody with billing rights can write one: it makes one record
+/// unusable, not the answer that it came in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Figure(Decimal);
+pub(crate) struct Figure(Option<Decimal>);
 
 impl<'de> Deserialize<'de> for Figure {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -41,14 +43,14 @@ impl<'de> Deserialize<'de> for Figure {
             }
             fn visit_f64<E: de::Error>(self, figure: f64) -> Result<Figure, E> {
                 // The shortest text that reads back as the same double is what Odoo's users see.
-                self.visit_str(&figure.to_string())
+                Ok(Figure(Decimal::from_str_exact(&figure.to_string()).ok()))
             }
             fn visit_i64<E: de::Error>(self, figure: i64) -> Result<Figure, E> {
-                Ok(Figure(Decimal::from(figure)))
+                Ok(Figure(Some(Decimal::from(figure))))
             }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Figure, E> {
-                let figure = Decimal::from_str_exact(text).ok().map(Figure);
-                figure.ok_or_else(|| E::custom("not a decimal number"))
+                let figure = Decimal::from_str_exact(text).ok();
+                figure.map(Some).map(Figure).ok_or_else(|| E::custom("not a decimal number"))
             }
         }
         deserializer.deserialize_any(Visitor)
@@ -56,13 +58,14 @@ impl<'de> Deserialize<'de> for Figure {
 }
 
 impl Figure {
-    pub(crate) const ZERO: Self = Self(Decimal::ZERO);
+    pub(crate) const ZERO: Self = Self(Some(Decimal::ZERO));
 
     /// The figure as an amount of that currency, if it is one.
     pub(crate) fn amount(self, currency: Currency) -> Option<Amount> {
         let digits = u32::from(currency.exponent());
-        let rounded = self.0.round_dp(digits);
-        if self.0.checked_sub(rounded)?.abs() > NOISE_MAX {
+        let figure = self.0?;
+        let rounded = figure.round_dp(digits);
+        if figure.checked_sub(rounded)?.abs() > NOISE_MAX {
             return None;
         }
         let factor = Decimal::from(10_i64.checked_pow(digits)?);
@@ -71,11 +74,11 @@ impl Figure {
     }
 
     fn plus(self, other: Self) -> Option<Self> {
-        self.0.checked_add(other.0).map(Self)
+        self.0?.checked_add(other.0?).map(Some).map(Self)
     }
 
     fn negated(self) -> Self {
-        Self(-self.0)
+        Self(self.0.map(|figure| -figure))
     }
 }
 
@@ -204,10 +207,11 @@ pub(crate) fn vendor(
 ) -> Result<Vendor, Unusable> {
     let unusable = |field| Unusable { model: "res.partner", id: record.id, field };
     let id = vendor_id(record.id).ok_or_else(|| unusable("id"))?;
+    let name = record.name.as_ref().map_or("", String::as_str);
     let accounts = record
         .bank_ids
         .iter()
-        .map(|account| vendor_account(erp_company, &record.name, account, &tracked))
+        .map(|account| vendor_account(erp_company, name, account, &tracked))
         .collect::<Result<_, _>>()?;
     // Any write to the vendor's row moves this date, so both numbers are at least that old.
     let since = Some(moment(&record.write_date).ok_or_else(|| unusable("write_date"))?);
@@ -216,7 +220,7 @@ pub(crate) fn vendor(
     Ok(Vendor {
         company: company.clone(),
         id,
-        name: record.name.clone(),
+        name: name.to_owned(),
         tax_number: record.vat.as_ref().cloned(),
         parent: record
             .parent_id
@@ -270,7 +274,7 @@ fn vendor_id(id: i32) -> Option<VendorId> {
 
 /// A decimal text of our own guard as an amount.
 pub(crate) fn amount(text: &str, currency: Currency) -> Option<Amount> {
-    Figure(Decimal::from_str(text).ok()?).amount(currency)
+    Figure(Decimal::from_str(text).ok()).amount(currency)
 }
 
 #[cfg(test)]

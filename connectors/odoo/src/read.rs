@@ -25,6 +25,14 @@ const PURCHASE_DOCUMENTS: [&str; 3] = ["in_invoice", "in_refund", "in_receipt"];
 /// So many records per call at most: an answer stays far below the limit of what is read.
 const PAGE_MAX: u16 = 200;
 
+/// A page of bills with their payable lines.
+struct BillPage {
+    /// All that the page consists of, those passed over included.
+    ids: Vec<i32>,
+    records: Vec<BillRecord>,
+    lines: Vec<LineRecord>,
+}
+
 /// What belongs to a company whatever is read of it.
 struct CompanyFacts {
     currency: Currency,
@@ -49,7 +57,7 @@ impl Odoo {
         );
         let mut readings =
             self.readings(company, erp_company, records?, &lines?, &facts?, read_at).await?;
-        Ok(readings.pop())
+        readings.pop().transpose().map_err(|error| unusable(&error))
     }
 
     pub(crate) async fn read_bills(
@@ -91,23 +99,72 @@ impl Odoo {
             let mut domain = domain.clone();
             domain.push(json!(["id", ">", after]));
             let read_at = self.clock.now();
-            let records: Vec<BillRecord> = self
-                .page(erp_company, "account.move", Json::Array(domain), bill_fields(), page)
-                .await?;
-            let Some(last) = records.last().map(|record| record.id) else { return Ok(found) };
-            let was_last_page = records.len() < usize::from(page);
-            let ids: Vec<i32> = records.iter().map(|record| record.id).collect();
-            let lines = self.payable_lines(erp_company, &ids).await?;
+            let BillPage { ids, records, lines } =
+                self.bills_passing_over(erp_company, Json::Array(domain), page).await?;
+            let Some(last) = ids.last().copied() else { return Ok(found) };
+            let was_last_page = ids.len() < usize::from(page);
             let readings =
                 self.readings(company, erp_company, records, &lines, &facts, read_at).await?;
             // The header's residual only narrows the search; what is open, both figures say.
             let wanted = |reading: &BillReading| !query.open_only || reading.bill.is_open();
-            found.extend(readings.into_iter().filter(wanted));
+            found.extend(readings.into_iter().filter_map(usable).filter(wanted));
             if was_last_page {
                 return Ok(found);
             }
             after = last;
         }
+    }
+
+    async fn bill_page(
+        &self,
+        erp_company: i32,
+        domain: Json,
+        limit: u16,
+    ) -> Result<BillPage, ReadError> {
+        let records: Vec<BillRecord> =
+            self.page(erp_company, "account.move", domain, bill_fields(), limit).await?;
+        let ids: Vec<i32> = records.iter().map(|record| record.id).collect();
+        let lines = self.payable_lines(erp_company, &ids).await?;
+        Ok(BillPage { ids, records, lines })
+    }
+
+    /// A page without the bills that Odoo shows only in part: one whose vendor somebody moved to
+    /// another company is refused with the whole page that it is on.
+    async fn bills_passing_over(
+        &self,
+        erp_company: i32,
+        domain: Json,
+        limit: u16,
+    ) -> Result<BillPage, ReadError> {
+        let denied = match self.bill_page(erp_company, domain.clone(), limit).await {
+            Err(denied @ ReadError::Denied { .. }) => denied,
+            answer => return answer,
+        };
+        // Whoever may not read at all is shown no empty list.
+        for model in ["account.move", "account.move.line", "res.partner", "res.partner.bank"] {
+            let named = json!({ "raise_exception": false });
+            let may: bool = self.read(model, "check_access_rights", json!(["read"]), named).await?;
+            if !may {
+                return Err(denied);
+            }
+        }
+        let named = json!({ "order": "id", "limit": limit, "context": context(erp_company) });
+        let ids: Vec<i32> = self.read("account.move", "search", json!([domain]), named).await?;
+        let mut whole = BillPage { ids, records: Vec::new(), lines: Vec::new() };
+        for id in &whole.ids {
+            let domain = json!([["id", "=", id], ["company_id", "=", erp_company]]);
+            match self.bill_page(erp_company, domain, 1).await {
+                Ok(one) => {
+                    whole.records.extend(one.records);
+                    whole.lines.extend(one.lines);
+                }
+                Err(ReadError::Denied { .. }) => {
+                    tracing::warn!(id, "a bill of Odoo's is passed over: not all of it is shown");
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(whole)
     }
 
     pub(crate) async fn read_vendor(
@@ -124,7 +181,7 @@ impl Odoo {
             return Ok(None);
         }
         let mut vendors = self.vendors(company, erp_company, &records?).await?;
-        Ok(vendors.remove(&id))
+        vendors.remove(&id).transpose().map_err(|error| unusable(&error))
     }
 
     pub(crate) async fn read_vendors(
@@ -163,7 +220,8 @@ impl Odoo {
         let ids: Vec<i32> = ids.into_iter().collect();
         for page in ids.chunks(usize::from(PAGE_MAX)) {
             let records = self.vendor_records(erp_company, page).await?;
-            found.extend(self.vendors(company, erp_company, &records).await?.into_values());
+            let vendors = self.vendors(company, erp_company, &records).await?;
+            found.extend(vendors.into_values().filter_map(usable));
             if found.len() >= usize::from(limit) {
                 break;
             }
@@ -198,13 +256,15 @@ impl Odoo {
                 .and_then(|account| account.sanitized_acc_number.as_ref());
             // A journal without an IBAN cannot be named in a mandate, and is no source.
             let Some(iban) = number.and_then(|number| Iban::parse(number).ok()) else { continue };
+            let unusable = |field| Unusable { model: "account.journal", id: journal.id, field };
             let currency = match journal.currency_id.as_ref() {
-                Some(own) => Currency::from_code(&own.name)
-                    .map_err(|_unknown| malformed("the currency of a bank journal"))?,
-                None => facts.currency,
+                Some(own) => {
+                    Currency::from_code(&own.name).map_err(|_unknown| unusable("currency_id"))
+                }
+                None => Ok(facts.currency),
             };
-            let code = JournalId::new(journal.code)
-                .map_err(|_no_id| malformed("the code of a bank journal"))?;
+            let code = JournalId::new(journal.code.clone()).map_err(|_no_id| unusable("code"));
+            let (Some(currency), Some(code)) = (usable(currency), usable(code)) else { continue };
             found.push(SourceAccount { journal: code, iban, currency });
         }
         Ok(found)
@@ -218,7 +278,7 @@ impl Odoo {
         lines: &[LineRecord],
         facts: &CompanyFacts,
         read_at: Timestamp,
-    ) -> Result<Vec<BillReading>, ReadError> {
+    ) -> Result<Vec<Result<BillReading, Unusable>>, ReadError> {
         let vendors: Vec<VendorRecord> = records
             .iter()
             .filter_map(|record| record.commercial_partner_id.as_ref().cloned())
@@ -228,19 +288,19 @@ impl Odoo {
         for record in &records {
             let own: Vec<LineRecord> =
                 lines.iter().filter(|line| line.move_id == record.id).cloned().collect();
-            let Some(bill) =
-                mapping::bill(company, record, &own).map_err(|error| unusable(&error))?
-            else {
-                continue;
-            };
             let vendor = record.commercial_partner_id.as_ref();
-            readings.push(BillReading {
-                bill,
-                vendor: vendor.and_then(|vendor| vendors.get(&vendor.id)).cloned(),
-                company_currency: facts.currency,
-                own_accounts: facts.own_accounts.clone(),
-                read_at,
+            let vendor = vendor.and_then(|vendor| vendors.get(&vendor.id)).cloned().transpose();
+            let reading = mapping::bill(company, record, &own).and_then(|bill| {
+                let Some(bill) = bill else { return Ok(None) };
+                Ok(Some(BillReading {
+                    bill,
+                    vendor: vendor?,
+                    company_currency: facts.currency,
+                    own_accounts: facts.own_accounts.clone(),
+                    read_at,
+                }))
             });
+            readings.extend(reading.transpose());
         }
         Ok(readings)
     }
@@ -252,21 +312,18 @@ impl Odoo {
         company: &CompanyId,
         erp_company: i32,
         records: &[VendorRecord],
-    ) -> Result<BTreeMap<i32, Vendor>, ReadError> {
+    ) -> Result<BTreeMap<i32, Result<Vendor, Unusable>>, ReadError> {
         let of_company = |record: &&VendorRecord| {
             record.commercial_partner_id.as_ref() == Some(&record.id)
                 && record.company_id.as_ref().is_none_or(|id| *id == erp_company)
         };
         let records: Vec<&VendorRecord> = records.iter().filter(of_company).collect();
         let notes = self.notes_on(&records).await?;
-        records
-            .into_iter()
-            .map(|record| {
-                let tracked = |account, created| notes.tracked(record.id, account, created);
-                let vendor = mapping::vendor(company, erp_company, record, tracked);
-                vendor.map(|vendor| (record.id, vendor)).map_err(|error| unusable(&error))
-            })
-            .collect()
+        let vendors = records.into_iter().map(|record| {
+            let tracked = |account, created| notes.tracked(record.id, account, created);
+            (record.id, mapping::vendor(company, erp_company, record, tracked))
+        });
+        Ok(vendors.collect())
     }
 
     /// The notes on those vendors of which an account was written after its creation; for the rest
@@ -390,6 +447,12 @@ fn billed_domain(erp_company: i32) -> Vec<Json> {
 
 fn malformed(what: &str) -> ReadError {
     ReadError::Malformed { what: what.to_owned() }
+}
+
+/// In a list, one record that cannot be used is left out, or anybody who can write such a one would
+/// stop what is done with all others.
+fn usable<T>(record: Result<T, Unusable>) -> Option<T> {
+    record.inspect_err(|error| tracing::warn!(%error, "a record of Odoo's is passed over")).ok()
 }
 
 fn unusable(error: &Unusable) -> ReadError {

@@ -104,7 +104,8 @@ pub(crate) fn line_fields() -> Json {
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct VendorRecord {
     pub(crate) id: i32,
-    pub(crate) name: String,
+    // An address need not have one.
+    pub(crate) name: Maybe<String>,
     pub(crate) vat: Maybe<String>,
     pub(crate) parent_id: Maybe<i32>,
     pub(crate) commercial_partner_id: Maybe<i32>,
@@ -159,6 +160,7 @@ pub(crate) struct CompanyRecord {
 /// A bank journal.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct JournalRecord {
+    pub(crate) id: i32,
     pub(crate) code: String,
     pub(crate) bank_account_id: Maybe<OwnAccountRecord>,
     pub(crate) currency_id: Maybe<Named>,

@@ -41,6 +41,9 @@ pub struct InstallOptions {
     pub bank_admin: Credential,
     /// Whether users that are there already get these passwords too.
     pub set_passwords: bool,
+    /// Whether another key gives way though orders were booked under it. What is sealed with that
+    /// one and on its way is not booked any more, so nothing must be: freeze everything first.
+    pub replace_seal_key: bool,
 }
 
 /// What an installation did.
@@ -87,10 +90,10 @@ pub enum InstallError {
         /// What to do.
         remedy: String,
     },
-    /// Orders were booked under another key; with a new one they could not be told from forged ones.
+    /// Orders were booked under another key, which may be the right one.
     #[error(
-        "another seal key is installed and {orders} orders were booked under it: install with that \
-         key, or use a database that never paid"
+        "another seal key is installed and {orders} orders were booked under it: put that key back, \
+         or, if it is lost or stolen, freeze everything and install with `--replace-seal-key`"
     )]
     OtherKey {
         /// How many.
@@ -125,7 +128,7 @@ pub async fn install(options: &InstallOptions) -> Result<Installed, InstallError
     // Before the key is there for anybody to read.
     admin.only_editors_write_templates().await?;
     admin.notes_stay().await?;
-    done.key_set = admin.put_key(&options.seal_key).await?;
+    done.key_set = admin.put_key(&options.seal_key, options.replace_seal_key).await?;
 
     let user = admin.xml_id("base", "group_user").await?;
     let readonly = admin.xml_id("account", "group_account_readonly").await?;
@@ -284,8 +287,9 @@ impl Admin {
         Ok(())
     }
 
-    /// Puts the key there where none is; a different one only where nothing was booked yet.
-    async fn put_key(&self, key: &SealKey) -> Result<bool, InstallError> {
+    /// Puts the key there where none is; a different one only where nothing was booked yet, or where
+    /// it is wanted so.
+    async fn put_key(&self, key: &SealKey, replace: bool) -> Result<bool, InstallError> {
         let step = "install the seal key";
         let halves = [(parameter::SEAL_INNER, 0x36), (parameter::SEAL_OUTER, 0x5c)]
             .map(|(name, pad)| (name, padded(key, pad)));
@@ -301,7 +305,7 @@ impl Admin {
         if !missing && !other {
             return Ok(false);
         }
-        if other {
+        if other && !replace {
             self.check_nothing_was_booked(step).await?;
         }
         for (name, wanted) in &halves {

@@ -1,6 +1,6 @@
 //! Installing, and that an attestation sees every change to what was installed.
 
-use countersign_erp_source::{ErpSource, Identity, OrderError, SealKey};
+use countersign_erp_source::{Contradiction, ErpSource, Identity, OrderError, SealKey};
 use countersign_odoo::guard::{InstallError, install};
 use countersign_odoo::{Credential, Odoo};
 use secrecy::SecretString;
@@ -51,8 +51,35 @@ async fn another_key_is_refused_once_something_was_booked() {
     options.seal_key = SealKey::from_bytes([9; 32]);
     let answer = install(&options).await;
     assert!(matches!(answer, Err(InstallError::OtherKey { orders: 1.. })), "{answer:?}");
+    assert!(answer.unwrap_err().to_string().contains("--replace-seal-key"));
     let next = scene.open_bill("20.00").await;
     scene.pay(scene.order(&next)).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_key_is_replaced_where_it_is_wanted_so() {
+    let Some(scene) = scene::enter_alone().await else { return };
+    let scenery = scene.open_bill("20.00").await;
+    scene.pay(scene.order(&scenery)).await.unwrap();
+    let next = scene.open_bill("20.00").await;
+    let other = SealKey::from_bytes([9; 32]);
+    let mut options = scene.install_options();
+    options.seal_key = other.clone();
+    options.replace_seal_key = true;
+    assert!(install(&options).await.unwrap().key_set);
+    // What the old key sealed is not booked any more, and what the new one seals is.
+    let answer = scene.pay(scene.order(&next)).await;
+    assert_eq!(answer, Err(OrderError::Contradicted(Contradiction::BadSeal)));
+    let sealed = other.seal(scene.order(&next));
+    let answer = scene.odoo.register_payment(&sealed).await;
+    let attested = problems(&scene).await;
+
+    options.seal_key = scene.key.clone();
+    assert!(install(&options).await.unwrap().key_set);
+    answer.unwrap();
+    assert_eq!(attested, Vec::<String>::new());
+    // Orders of before are on the table whatever key is there.
+    assert_eq!(scene.odoo.list_orders(&scene.store, 0, 10).await.unwrap().len(), 2);
 }
 
 #[tokio::test]

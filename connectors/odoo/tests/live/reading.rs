@@ -1,8 +1,8 @@
 //! What is read of accounts, bills and companies, beyond the port's own suite.
 
 use countersign_erp_source::{
-    AccountNumber, BillKind, BillQuery, BillState, ErpSource, Iban, PhoneKind, Vendor,
-    VendorAccount,
+    AccountNumber, BillId, BillKind, BillQuery, BillState, ErpSource, Iban, PhoneKind, ReadError,
+    Vendor, VendorAccount,
 };
 use countersign_odoo::seed::DEMO_COMPANY;
 use serde::de::IgnoredAny;
@@ -155,4 +155,52 @@ async fn the_demonstration_can_be_seeded_and_paid() {
     assert!(account.erp_allows && account.number.iban().is_some());
     let bill = scene.odoo.find_bill(&scene.company, &bill_id(demo.inv_2291)).await;
     assert_eq!(bill.unwrap().unwrap().bill.header.total, euros("1200.00"));
+}
+
+#[tokio::test]
+async fn a_record_that_cannot_be_used_stops_no_list() {
+    let Some(scene) = scene::enter().await else { return };
+    let (broken, whole) = (scene.open_bill("10.00").await, scene.open_bill("11.00").await);
+    let clerk = scene.clerk().await;
+    for field in ["amount_total", "amount_residual"] {
+        let too_much = json!([[broken.bill], { field: "1e40" }]);
+        clerk.call::<bool>("account.move", "write", too_much).await.unwrap();
+    }
+    let found = scene.odoo.find_bill(&scene.company, &bill_id(broken.bill)).await;
+    assert!(matches!(found, Err(ReadError::Malformed { .. })), "{found:?}");
+    let after = BillId::new((broken.bill - 1).to_string()).unwrap();
+    for open_only in [true, false] {
+        let query =
+            BillQuery { after: Some(after.clone()), open_only, limit: 100, ..BillQuery::default() };
+        let found = scene.odoo.list_bills(&scene.company, &query).await.unwrap();
+        let listed = |bill| found.iter().any(|reading| reading.bill.id == bill_id(bill));
+        assert!(listed(whole.bill) && !listed(broken.bill), "{open_only}");
+    }
+
+    // Nor does a vendor that somebody moved to another company.
+    let moved = scene.open_bill("10.00").await;
+    let other = json!({ "company_id": scene.other_erp_company });
+    scene.write("res.partner", moved.vendor.vendor, other).await.unwrap();
+    let found = scene.odoo.find_bill(&scene.company, &bill_id(moved.bill)).await;
+    assert!(matches!(found, Err(ReadError::Denied { .. })), "{found:?}");
+    let last = scene.open_bill("11.00").await;
+    let query = BillQuery { after: Some(after), limit: 100, ..BillQuery::default() };
+    let found = scene.odoo.list_bills(&scene.company, &query).await.unwrap();
+    let listed = |bill| found.iter().any(|reading| reading.bill.id == bill_id(bill));
+    assert!(listed(whole.bill) && listed(last.bill) && !listed(moved.bill));
+    let before = vendor_id(moved.vendor.vendor - 1);
+    let vendors = scene.odoo.list_vendors(&scene.company, Some(&before), 100).await.unwrap();
+    let listed = |id| vendors.iter().any(|vendor| vendor.id == vendor_id(id));
+    assert!(listed(last.vendor.vendor) && !listed(moved.vendor.vendor));
+
+    // An address needs no name, and a bill may come from one.
+    let address = json!([{ "type": "other", "name": false, "street": "Nowhere 1" }]);
+    let address: i32 = scene.admin.call("res.partner", "create", address).await.unwrap();
+    let nameless = countersign_odoo::seed::SeededVendor { vendor: address, account: 0 };
+    let bill = scene.bill_of(1, nameless, "12.00").await;
+    let found = scene.odoo.find_bill(&scene.company, &bill_id(bill)).await.unwrap().unwrap();
+    assert_eq!(found.vendor.unwrap().name, "");
+    let before = vendor_id(whole.vendor.vendor);
+    let vendors = scene.odoo.list_vendors(&scene.company, Some(&before), 100).await.unwrap();
+    assert!(vendors.iter().any(|vendor| vendor.id == vendor_id(address)), "{vendors:?}");
 }

@@ -373,6 +373,7 @@ impl Place {
             payer: credential("cs-payer"),
             bank_admin: credential("cs-bank-admin"),
             set_passwords: false,
+            replace_seal_key: false,
         }
     }
 
