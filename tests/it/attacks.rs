@@ -99,6 +99,25 @@ async fn of_several_accounts_only_the_one_that_the_bill_names_is_paid() {
 }
 
 #[tokio::test]
+async fn an_archived_account_that_the_bill_names_is_not_replaced_by_the_one_that_is_left() {
+    let two = format!(
+        "accounts = [{{ iban = \"{ACME}\", age_days = 400 }}, {{ iban = \"{NOBODYS}\", age_days = 400 }}]"
+    );
+    let world = WORLD.replacen(&format!("iban = \"{ACME}\"\niban_age_days = 400"), &two, 1);
+    let installation = Installation::with(&world, "sqlite://countersign.db", "");
+    permit_everything(&installation, "");
+    installation.add_principal();
+    let token = installation.mandate(&[]);
+    let daemon = installation.start().await;
+    daemon.put_vop("ACME SAS", NOBODYS, "match").await;
+    let archived = json!([{ "iban": ACME, "active": false }, { "iban": NOBODYS }]);
+    daemon.put_vendor("V-100", json!({ "accounts": archived })).await;
+    let left = daemon.agent(&token).propose("a", &pay("INV-1", "V-100", "1200.00")).await;
+    left.is_denied(403, "policy", "floor_ambiguous");
+    assert!(daemon.payments().await.is_empty());
+}
+
+#[tokio::test]
 async fn under_such_a_policy_an_honest_bill_is_paid() {
     let (_installation, daemon, agent) = permissive("").await;
     agent.propose("k", &pay("INV-4", "V-100", "90000.00")).await.is_executed();
