@@ -8,8 +8,9 @@ use countersign::ap::adoption;
 use countersign::domain::decision::Level;
 use countersign::domain::operation::{Operation, Status};
 use countersign_erp_source::{
-    Amount, BillId, BillKind, BillState, CompanyId, Contradiction, Currency, ErpCompanyId, Iban,
-    JournalId, Marker, NoAnswer, OrderError, ReadError, Refusal, Screening, VendorId, VopResult,
+    AccountId, Amount, BillId, BillKind, BillState, CompanyId, Contradiction, Currency,
+    ErpCompanyId, Iban, JournalId, Marker, NoAnswer, OrderError, ReadError, Refusal, Screening,
+    VendorId, VopResult,
 };
 use serde_json::json;
 use tokio::sync::Notify;
@@ -467,5 +468,39 @@ async fn what_cannot_be_sent_is_given_up_a_quarter_of_an_hour_after_the_first_tr
     assert_eq!((ended.status, scene.bends.sent()), (Status::Failed, 3), "{:?}", ended.decision);
     assert_eq!(ended.decision.reasons, ["never_sent"]);
     assert_eq!(scene.reserved().await, 0);
+    scene.close().await;
+}
+
+#[tokio::test]
+async fn a_bill_of_a_vendor_that_was_made_a_contact_of_another_one_is_not_paid() {
+    let scene = Scene::new().await;
+    scene.bends.bill.set(|answer| {
+        let bill = &mut answer.as_mut().unwrap().as_mut().unwrap().bill;
+        bill.header.entered = VendorId::new("V-200").unwrap();
+    });
+    let moved = scene.propose("known", &acme("1200.00")).await;
+    denied(&moved, "policy", "account-changed-in-erp-never-paid");
+    scene.bends.bill.set(|answer| {
+        let bill = &mut answer.as_mut().unwrap().as_mut().unwrap().bill;
+        bill.header.entered = VendorId::new("V-100-contact").unwrap();
+    });
+    // A contact that never was a vendor is the vendor's own.
+    let contact = scene.propose("contact", &acme("1200.00")).await;
+    assert_eq!(contact.status, Status::Executed, "{:?}", contact.decision);
+    scene.close().await;
+}
+
+#[tokio::test]
+async fn a_vendor_that_holds_an_account_of_another_one_is_not_paid() {
+    let scene = Scene::new().await;
+    scene.bends.bill.set(|answer| {
+        let vendor = answer.as_mut().unwrap().as_mut().unwrap().vendor.as_mut().unwrap();
+        let mut merged = vendor.accounts[0].clone();
+        merged.id = AccountId::new("V-200/1").unwrap();
+        merged.active = false;
+        vendor.accounts.push(merged);
+    });
+    let merged = scene.propose("k", &acme("1200.00")).await;
+    denied(&merged, "policy", "account-changed-in-erp-never-paid");
     scene.close().await;
 }
