@@ -1,6 +1,9 @@
 //! The pipeline: one file for each stage. It knows no accounts payable, no SQL and no HTTP.
 
+mod approval;
 pub mod authn;
+mod by_hand;
+mod claim;
 pub mod contract;
 mod execution;
 pub mod freeze;
@@ -30,6 +33,8 @@ use crate::ids::{self, NoRandomness, Randomness};
 use crate::keys::Keys;
 use crate::store::{Store, StoreError};
 
+pub use approval::ApprovalError;
+pub use by_hand::{ByHand, ByHandError};
 pub use proposals::{Answer, CallError};
 pub use standing::PENDING_MAX;
 

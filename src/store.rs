@@ -46,6 +46,7 @@ pub mod operations;
 pub mod people;
 mod query;
 mod unit;
+pub mod votes;
 mod writer;
 
 use std::convert::Infallible;

@@ -9,7 +9,7 @@ use super::invoice_pay::Payment;
 use crate::domain::decision::Stage;
 use crate::domain::facts::{Fact, FactValue, Facts};
 use crate::domain::reason::Reason;
-use crate::gateway::pack::Denial;
+use crate::gateway::pack::{Denial, Volume};
 use crate::receipts::{Receipt, ReceiptKind};
 use crate::store::baseline::{AccountStatus, BaselineAccount, Known};
 
@@ -96,6 +96,21 @@ fn of_bill(all: &mut Collector, payment: &Payment) {
     all.flag("is_own_account", own, "erp");
     let amount = payment.amount.hundredths_rounded_up();
     all.set("amount_e2", FactValue::Long(amount), "erp", false);
+}
+
+/// Adds the facts about what went out without a human.
+pub(super) fn add_volume(facts: &mut Facts, volume: &Volume, at: Timestamp) {
+    let sums = [
+        ("company_auto_24h_e2", volume.company_day),
+        ("company_auto_30d_e2", volume.company_month),
+        ("vendor_auto_24h_e2", volume.counterparty_day),
+        ("vendor_auto_30d_e2", volume.counterparty_month),
+    ];
+    for (name, sum) in sums {
+        let value = FactValue::Long(sum);
+        let source = "store".to_owned();
+        facts.set(name, Fact { value, source, at, binds: false, agents_see: false });
+    }
 }
 
 fn missing(fact: &str, why: &dyn std::fmt::Display) -> Denial {

@@ -16,7 +16,7 @@ use crate::domain::mandate::Mandate;
 use crate::domain::operation::{Origin, Param, Params};
 use crate::domain::reason::Reason;
 use crate::gateway::contract::{Term, Terms, invalid};
-use crate::gateway::pack::{Case, Claim, Denial, Resolved};
+use crate::gateway::pack::{Case, Claim, Denial, Resolved, Volume};
 
 /// The arguments, all required.
 pub(super) const ARGUMENTS: [&str; 5] =
@@ -301,6 +301,10 @@ impl Case for Payment {
 
     async fn facts(&self) -> Result<Facts, Denial> {
         facts::of_payment(self).await
+    }
+
+    fn add_volume(&self, facts: &mut Facts, volume: &Volume) {
+        facts::add_volume(facts, volume, self.pack.ports().clock.now());
     }
 
     fn floor(&self, facts: &Facts) -> Vec<Reason> {

@@ -75,7 +75,7 @@ fn booking(booked: &Booked, order: &PaymentOrder) -> Booking {
             amount: booked.amount.to_decimal_string(),
             currency: booked.amount.currency().code().to_owned(),
             bill_state: bill_state.to_owned(),
-            amount_due: booked.residual.to_decimal_string(),
+            amount_due: Some(booked.residual.to_decimal_string()),
         },
         amount: booked.amount,
         differences,

@@ -66,6 +66,11 @@ own_id!(
     "md"
 );
 own_id!(
+    /// A human's vote for one operation.
+    VoteId,
+    "vt"
+);
+own_id!(
     /// A freeze.
     FreezeId,
     "fz"

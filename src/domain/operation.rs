@@ -214,6 +214,10 @@ pub struct Operation {
     pub substance: Substance,
     /// The level that it needs or needed.
     pub level: Level,
+    /// The rules that barred the levels below.
+    pub barred_by: Vec<String>,
+    /// The humans whose votes for it, as it stands, count.
+    pub granted_by: Vec<String>,
     /// Until when a prepared or pending one waits.
     pub waits_until: Option<Timestamp>,
     /// What the ERP holds, as read back.
@@ -226,6 +230,28 @@ pub struct Operation {
     pub updated_at: Timestamp,
     /// Counts its changes; every write compares it.
     pub version: i64,
+}
+
+impl Operation {
+    /// The level that it holds on to while it waits or executes.
+    pub fn held(&self) -> Held {
+        Held { level: self.level, barred_by: self.barred_by.clone() }
+    }
+}
+
+/// A level that was asked for, with the rules that asked. It never falls while an operation waits or
+/// executes: who wants less proposes anew (API 3).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Held {
+    /// The level.
+    pub level: Level,
+    /// The rules that barred the levels below.
+    pub barred_by: Vec<String>,
+}
+
+impl Held {
+    /// Nothing was asked for before.
+    pub const NOTHING: Self = Self { level: Level::None, barred_by: Vec::new() };
 }
 
 /// Where a receipt stands in the ledger.
@@ -248,8 +274,21 @@ pub struct OperationResult {
     pub currency: String,
     /// The state of the bill then.
     pub bill_state: String,
-    /// What was left of the bill then.
-    pub amount_due: String,
+    /// What was left of the bill then; `None` where a human settled it, and the ERP did not say.
+    pub amount_due: Option<String>,
+}
+
+impl OperationResult {
+    /// What a human says was booked, of which the ERP itself could not be asked.
+    pub fn unread(payment_ref: &str, amount: Amount) -> Self {
+        Self {
+            payment_ref: payment_ref.to_owned(),
+            amount: amount.to_decimal_string(),
+            currency: amount.currency().code().to_owned(),
+            bill_state: "unknown".to_owned(),
+            amount_due: None,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -89,6 +89,10 @@ reasons! {
     Frozen = "frozen", "payments are frozen";
     /// Too many of the mandate's operations wait.
     TooManyPending = "too_many_pending", "too many operations of this mandate are pending";
+    /// A human rejected the same thing not long ago.
+    RecentlyRejected = "recently_rejected", "a human rejected the same payment within the last 24 hours";
+    /// A human said no.
+    Rejected = "rejected", "a human rejected it";
     /// The ERP did not answer.
     ErpUnavailable = "erp_unavailable", "the ERP did not answer";
     /// The ERP's side is not safe to pay through.
@@ -105,6 +109,8 @@ reasons! {
     NeverSent = "never_sent", "the ERP was out of reach for too long; nothing was sent";
     /// The order is proved not to have been booked, and the operation no longer stands.
     ProvedAbsent = "proved_absent", "the ERP proved that nothing was booked";
+    /// A human found that nothing was booked.
+    NotBooked = "not_booked", "a human looked in the ERP and found that nothing was booked";
     /// The ERP and the store contradict each other.
     ErpContradicts = "erp_contradicts_store", "the ERP and the store contradict each other; everything is frozen";
     /// What was booked is not what was approved.

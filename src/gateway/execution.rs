@@ -4,22 +4,20 @@
 //! order is sent once. A claim is one unit of work under the store's lock, in which the one live
 //! operation, the budget and the sum of the bill are read again.
 
-use std::sync::Arc;
-
 use countersign_erp_source::{Marker, Timestamp};
 
-use super::pack::{Case, Claim, Denial, Sent};
+use super::claim::{ClaimContext, Judging, make_attempt, permits, under_lock};
+use super::pack::{Denial, Sent};
 use super::pipeline::{Evaluated, Permitted, Subject};
-use super::standing::{self, Standing};
 use super::{Gateway, Stored, kill_point, receipt};
 use crate::domain::decision::{Effect, Level, Stage};
-use crate::domain::operation::{Decision, Operation, Status};
+use crate::domain::operation::{Decision, Held, Operation, Status};
 use crate::domain::reason::Reason;
 use crate::ids::NoRandomness;
 use crate::receipts::ReceiptKind;
 use crate::store::attempts::{self, Attempt, AttemptState};
 use crate::store::operations::{self, Owner, Reservation};
-use crate::store::{StoreError, Unit, people};
+use crate::store::{StoreError, Unit, people, votes};
 
 /// How long a prepared operation waits for its commit.
 const PREPARED_WAITS: std::time::Duration = std::time::Duration::from_hours(24);
@@ -45,6 +43,9 @@ pub(super) struct Submission {
     pub(super) marker: Marker,
 }
 
+/// An operation that was claimed, with its attempt.
+pub(super) type Claimed = (Box<Operation>, Box<Attempt>);
+
 /// What was written down.
 #[derive(Debug)]
 pub(super) enum Recorded {
@@ -56,48 +57,31 @@ pub(super) enum Recorded {
     KeyReused,
 }
 
-/// What a claim needs beside the case.
-#[derive(Debug, Clone)]
-struct ClaimContext {
-    marker: Marker,
-    store: String,
-    daemon: String,
-    not_after: Timestamp,
-    lease_until: Timestamp,
-    now: Timestamp,
-}
-
 impl Gateway {
     pub(super) fn marker(&self) -> Result<Marker, NoRandomness> {
         Ok(Marker::from_bytes(self.random::<16>()?))
     }
 
-    fn claim_context(&self, marker: Marker) -> ClaimContext {
+    pub(super) fn claim_context(&self, marker: Marker) -> ClaimContext {
         let now = self.now();
         let not_after = now.plus(self.rules().call_deadline);
         ClaimContext {
             marker,
-            store: self.store().id().to_owned(),
+            rulebook: self.rulebook(),
             daemon: self.daemon().to_owned(),
             not_after,
             lease_until: not_after.plus(LEASE_SLACK),
             now,
+            waits_until: now.plus(self.rules().expires_after),
         }
     }
 
     /// Writes a decision down, durably, with its receipt; and claims where it permits.
     pub(super) async fn record(&self, submission: Submission) -> Stored<Recorded> {
         let context = self.claim_context(submission.marker.clone());
-        let waits_until = if submission.prepare {
-            context.now.plus(PREPARED_WAITS)
-        } else {
-            context.now.plus(self.rules().expires_after)
-        };
         let written = self
             .store()
-            .write(move |unit| {
-                Box::pin(async move { record(unit, submission, &context, waits_until).await })
-            })
+            .write(move |unit| Box::pin(async move { record(unit, submission, &context).await }))
             .await?;
         Ok(written.value)
     }
@@ -105,6 +89,7 @@ impl Gateway {
     /// Carries a claimed operation through, in a task of its own that no hung-up client and no
     /// shutdown drops half way.
     pub(super) fn drive(&self, operation: Box<Operation>, attempt: Attempt) {
+        kill_point("after_claim");
         let gateway = self.clone();
         self.0.tasks.spawn(async move {
             let id = operation.id.clone();
@@ -138,7 +123,7 @@ impl Gateway {
     }
 
     /// Runs the stages again for an operation, under its mandate as the registry has it now.
-    async fn evaluate_again(&self, operation: &Operation) -> Stored<Evaluated> {
+    pub(super) async fn evaluate_again(&self, operation: &Operation) -> Stored<Evaluated> {
         let id = operation.origins.mandate.clone();
         let found = self
             .store()
@@ -152,6 +137,7 @@ impl Gateway {
             action: &operation.action,
             args: &operation.args,
             mandate: &mandate,
+            held: &operation.held(),
         };
         Ok(self.evaluate(subject).await)
     }
@@ -161,7 +147,7 @@ impl Gateway {
         let evaluated = self.evaluate_again(operation).await?;
         let not_ready = self.pack_of(&operation.action).map(|pack| pack.not_ready());
         let same_hash = evaluated.substance.hash.as_deref() == Some(&attempt.operation_hash);
-        let hashed = evaluated.hashed.clone();
+        let hashed = evaluated.hashed().map(ToOwned::to_owned);
         Ok(match &evaluated.verdict {
             Err(denial) if denial.is_error() => {
                 Again::Retry(format!("{}: {:?}", denial.detail, denial.evidence))
@@ -174,7 +160,8 @@ impl Gateway {
             Ok(_) if not_ready.is_none_or(|problems| !problems.is_empty()) => {
                 Again::Retry("the ERP's side is not proved safe".to_owned())
             }
-            Ok(permitted) if permitted.level != Level::None => {
+            // The votes that were spent were for another hash, or there are none for this level.
+            Ok(permitted) if !evaluated.approved => {
                 let because = format!("needs a human now: {}", permitted.reasons.join(", "));
                 let waits_until = self.now().plus(self.rules().expires_after);
                 let after = pending(operation, &evaluated, permitted, waits_until, self.now());
@@ -201,6 +188,7 @@ impl Gateway {
                         return Ok(());
                     }
                     let before = get(unit, &id).await?;
+                    votes::void(unit.conn(), &id, &because, now).await?;
                     after.version = before.version;
                     let data = receipt::decision(&after, denial.as_ref(), hashed.as_deref());
                     receipt::leave(unit, &mut after, ReceiptKind::Decision, now, data)?;
@@ -219,23 +207,18 @@ impl Gateway {
         proved_absent: Option<&Attempt>,
     ) -> Stored<()> {
         let mut evaluated = self.evaluate_again(operation).await?;
-        let not_ready =
-            self.pack_of(&operation.action).is_none_or(|pack| !pack.not_ready().is_empty());
-        if evaluated.verdict.is_ok() && not_ready {
-            evaluated.verdict = Err(Denial::new(Stage::Error, Reason::ErpNotReady));
-        }
+        self.check_ready(&operation.action, &mut evaluated);
         if evaluated.verdict.as_ref().is_err_and(|denial| ends_nothing(operation, denial)) {
             return Ok(());
         }
         let Ok(marker) = self.marker() else { return Ok(()) };
         let context = self.claim_context(marker);
         let (before, absent) = (operation.clone(), proved_absent.cloned());
-        let waits_until = context.now.plus(self.rules().expires_after);
         let written = self
             .store()
             .write(move |unit| {
                 Box::pin(async move {
-                    reclaim(unit, &before, absent.as_ref(), evaluated, &context, waits_until).await
+                    reclaim(unit, &before, absent.as_ref(), evaluated, &context).await
                 })
             })
             .await?;
@@ -250,11 +233,10 @@ impl Gateway {
 /// Whether the worker only comes back later: after an error; and while the freeze stands that the
 /// ERP's contradiction of this very order caused, which is never a mere failure.
 fn ends_nothing(operation: &Operation, denial: &Denial) -> bool {
-    let says =
-        |reasons: &[String], reason: Reason| reasons.iter().any(|code| code == reason.code());
+    let contradicted = Reason::ErpContradicts.code();
     denial.is_error()
-        || (says(&operation.decision.reasons, Reason::ErpContradicts)
-            && says(&denial.reasons, Reason::Frozen))
+        || (operation.decision.reasons.iter().any(|code| code == contradicted)
+            && denial.says(Reason::Frozen))
 }
 
 /// What the decision after the claim came to.
@@ -291,7 +273,6 @@ async fn record(
     unit: &mut Unit<'_>,
     submission: Submission,
     context: &ClaimContext,
-    waits_until: Timestamp,
 ) -> Stored<Recorded> {
     let Submission { before, mut operation, evaluated, prepare, .. } = submission;
     let owner = Owner {
@@ -316,24 +297,30 @@ async fn record(
     operation.substance = evaluated.substance.clone();
     operation.updated_at = context.now;
     operation.result = None;
-    let verdict = under_lock(unit, &operation, &evaluated, prepare).await?;
+    let judging = Judging {
+        operation: &operation,
+        evaluated: &evaluated,
+        held: &Held::NOTHING,
+        may_begin_to_wait: !prepare,
+    };
+    let verdict = under_lock(unit, judging, context).await?;
     let mut claimed = None;
+    let mut hashed = None;
     let denial = match verdict {
-        Ok((permitted, case, standing)) => {
-            operation.decision = permits(&permitted, evaluated.policy.as_deref());
-            operation.level = permitted.level;
+        Ok(stands) => {
+            stands.put_into(&mut operation, &evaluated);
             if prepare {
                 operation.status = Status::Prepared;
-                operation.waits_until = Some(waits_until);
-            } else if permitted.level == Level::None {
+                operation.waits_until = Some(context.now.plus(PREPARED_WAITS));
+            } else if stands.permitted.level == Level::None {
                 operation.status = Status::Executing;
                 operation.waits_until = None;
-                claimed =
-                    Some(make_attempt(unit, &operation, case.as_ref(), &standing, context).await?);
+                claimed = Some(make_attempt(unit, &operation, &stands, context).await?);
             } else {
                 operation.status = Status::Pending;
-                operation.waits_until = Some(waits_until);
+                operation.waits_until = Some(context.waits_until);
             }
+            hashed = Some(stands.permitted.hashed);
             None
         }
         Err(denial) => {
@@ -350,7 +337,7 @@ async fn record(
             Some(denial)
         }
     };
-    let data = receipt::decision(&operation, denial.as_ref(), evaluated.hashed.as_deref());
+    let data = receipt::decision(&operation, denial.as_ref(), hashed.as_deref());
     receipt::leave(unit, &mut operation, ReceiptKind::Decision, context.now, data)?;
     let mut reservation = FREE;
     if let Some(attempt) = &claimed {
@@ -371,81 +358,6 @@ async fn record(
     Ok(Recorded::Decided(Box::new(operation), claimed.map(Box::new)))
 }
 
-type UnderLock = Result<(Permitted, Arc<dyn Case>, Standing), Denial>;
-
-/// What the pipeline permitted, judged again on the sums under the store's lock, in pure code.
-async fn under_lock(
-    unit: &mut Unit<'_>,
-    operation: &Operation,
-    evaluated: &Evaluated,
-    prepare: bool,
-) -> Stored<UnderLock> {
-    let permitted = match &evaluated.verdict {
-        Ok(permitted) => permitted.clone(),
-        Err(denial) => return Ok(Err(denial.clone())),
-    };
-    let Some(case) = evaluated.case.clone() else {
-        return Ok(Err(Denial::new(Stage::Error, Reason::PolicyFailed)));
-    };
-    let resolved = case.resolved();
-    let standing = standing::read(
-        unit.conn(),
-        &operation.origins.company,
-        &resolved.thing,
-        &resolved.counterparty,
-        &operation.origins.mandate,
-        &operation.id,
-    )
-    .await?;
-    let waits = permitted.level != Level::None && !prepare;
-    let judged = standing
-        .judge(&operation.action, resolved)
-        .and_then(|()| standing.judge_sums(resolved))
-        .and_then(|()| if waits { standing.judge_pending() } else { Ok(()) });
-    Ok(judged.map(|()| (permitted, case, standing)))
-}
-
-async fn make_attempt(
-    unit: &mut Unit<'_>,
-    operation: &Operation,
-    case: &dyn Case,
-    standing: &Standing,
-    context: &ClaimContext,
-) -> Stored<Attempt> {
-    let resolved = case.resolved();
-    let seq = unit.next_order_seq().await?;
-    let total = standing.pinned_total(resolved);
-    let claim = Claim {
-        marker: context.marker.clone(),
-        store: context.store.clone(),
-        seq: u64::try_from(seq)
-            .map_err(|_negative| StoreError::inconsistent("store", "order_seq", "is negative"))?,
-        total,
-        not_after: context.not_after,
-    };
-    let hash = operation.substance.hash.clone().ok_or_else(|| {
-        StoreError::inconsistent("operation", "operation_hash", "is absent at a claim")
-    })?;
-    Ok(Attempt {
-        marker: context.marker.to_hex(),
-        seq,
-        operation: operation.id.clone(),
-        company: operation.origins.company.clone(),
-        thing: resolved.thing.clone(),
-        counterparty: resolved.counterparty.clone(),
-        amount: resolved.amount,
-        total,
-        order_text: case.order(&claim),
-        operation_hash: hash,
-        not_after: context.not_after,
-        lease_until: context.lease_until,
-        daemon: context.daemon.clone(),
-        state: AttemptState::Open,
-        payment: None,
-        claimed_at: context.now,
-    })
-}
-
 /// Claims again after a new decision. What comes of an operation whose order is proved absent is
 /// never a denial: it was once permitted and executed, so it fails.
 async fn reclaim(
@@ -454,8 +366,7 @@ async fn reclaim(
     absent: Option<&Attempt>,
     evaluated: Evaluated,
     context: &ClaimContext,
-    waits_until: Timestamp,
-) -> Stored<Option<(Box<Operation>, Box<Attempt>)>> {
+) -> Stored<Option<Claimed>> {
     let Some(found) = operations::find(unit.conn(), &before.id).await? else { return Ok(None) };
     if found.version != before.version {
         return Ok(None);
@@ -471,32 +382,48 @@ async fn reclaim(
     }
     let reserved = operations::reservation(unit.conn(), &before.id).await?;
     let mut after = Operation { updated_at: context.now, ..found.clone() };
-    let verdict = under_lock(unit, &after, &evaluated, false).await?;
-    let same_hash = evaluated.substance.hash == found.substance.hash;
+    let judging = Judging {
+        operation: &found,
+        evaluated: &evaluated,
+        held: &found.held(),
+        may_begin_to_wait: false,
+    };
+    let verdict = under_lock(unit, judging, context).await?;
     let since = reserved.executing_since.unwrap_or(context.now);
     // An ERP that takes orders and never books them is not asked for ever.
     let in_time = context.now.since(since) < TRIED_FOR;
-    let stands = absent.is_none() || (same_hash && in_time);
     let (kind, data, reservation, claimed) = match verdict {
-        Ok((permitted, case, standing)) if permitted.level == Level::None && stands => {
-            after.substance = evaluated.substance;
-            after.decision = permits(&permitted, evaluated.policy.as_deref());
+        // After a proof of absence only what was decided before may be tried again.
+        Ok(stands)
+            if stands.approved
+                && (absent.is_none()
+                    || (found.substance.hash.as_ref() == Some(&stands.permitted.hash)
+                        && in_time)) =>
+        {
+            stands.put_into(&mut after, &evaluated);
             after.status = Status::Executing;
-            let data = receipt::decision(&after, None, evaluated.hashed.as_deref());
+            let hashed = Some(stands.permitted.hashed.as_str());
+            let data = receipt::decision(&after, None, hashed);
             receipt::leave(unit, &mut after, ReceiptKind::Decision, context.now, data)?;
-            let attempt = make_attempt(unit, &after, case.as_ref(), &standing, context).await?;
+            let attempt = make_attempt(unit, &after, &stands, context).await?;
             let data = receipt::claim(&attempt, &context.marker);
             let held = Reservation { reserved: true, executing_since: Some(since) };
             (ReceiptKind::Claim, data, held, Some(attempt))
         }
-        Ok((permitted, ..)) if absent.is_none() => {
-            after = pending(&found, &evaluated, &permitted, waits_until, context.now);
-            let data = receipt::decision(&after, None, evaluated.hashed.as_deref());
+        Ok(stands) if absent.is_none() => {
+            let because = "what was approved is not what is true now";
+            votes::void(unit.conn(), &found.id, because, context.now).await?;
+            stands.put_into(&mut after, &evaluated);
+            after.status = Status::Pending;
+            after.waits_until = Some(context.waits_until);
+            after.granted_by = Vec::new();
+            let data = receipt::decision(&after, None, Some(&stands.permitted.hashed));
             (ReceiptKind::Decision, data, FREE, None)
         }
         Err(denial) if absent.is_none() => {
+            votes::void(unit.conn(), &found.id, &denial.detail, context.now).await?;
             after = denied(&found, &evaluated, &denial, context.now);
-            let data = receipt::decision(&after, Some(&denial), evaluated.hashed.as_deref());
+            let data = receipt::decision(&after, Some(&denial), None);
             (ReceiptKind::Decision, data, FREE, None)
         }
         Ok(_) | Err(_) => {
@@ -518,22 +445,7 @@ async fn reclaim(
     Ok(Some((Box::new(after), Box::new(attempt))))
 }
 
-fn permits(permitted: &Permitted, policy: Option<&str>) -> Decision {
-    let reasons = permitted.reasons.join(", ");
-    Decision {
-        effect: Effect::of_level(permitted.level),
-        stage: Stage::Policy,
-        reasons: permitted.reasons.clone(),
-        detail: match permitted.level {
-            Level::None => "permitted".to_owned(),
-            Level::StepUp => format!("needs the principal's vote: {reasons}"),
-            Level::FourEyes => format!("needs an approver's vote: {reasons}"),
-        },
-        policy: policy.map(ToOwned::to_owned),
-    }
-}
-
-fn denied(
+pub(super) fn denied(
     operation: &Operation,
     evaluated: &Evaluated,
     denial: &Denial,
@@ -560,7 +472,7 @@ fn denied(
     }
 }
 
-fn pending(
+pub(super) fn pending(
     operation: &Operation,
     evaluated: &Evaluated,
     permitted: &Permitted,
@@ -572,6 +484,8 @@ fn pending(
         decision: permits(permitted, evaluated.policy.as_deref()),
         substance: evaluated.substance.clone(),
         level: permitted.level,
+        barred_by: permitted.reasons.clone(),
+        granted_by: Vec::new(),
         waits_until: Some(waits_until),
         updated_at: now,
         ..operation.clone()

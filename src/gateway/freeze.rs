@@ -9,7 +9,7 @@ use crate::domain::operation::Operation;
 use crate::ids::{self, NoRandomness, Randomness};
 use crate::receipts::{Receipt, ReceiptKind};
 use crate::store::freezes::{self, Alarm, Freeze, FreezeScope};
-use crate::store::{Store, StoreError, Unit};
+use crate::store::{Store, StoreError, Unit, votes};
 
 /// An alarm that freezes by itself.
 #[derive(Debug, Clone)]
@@ -141,6 +141,8 @@ fn company_of(scope: &FreezeScope) -> Option<String> {
 
 async fn place(unit: &mut Unit<'_>, freeze: &Freeze) -> Stored<()> {
     freezes::place(unit.conn(), freeze).await?;
+    // What was approved before is looked at again after the thaw (DESIGN 4).
+    votes::void_in(unit.conn(), &freeze.scope, "frozen", freeze.placed_at).await?;
     unit.receipt(Receipt {
         kind: ReceiptKind::FreezeAdded,
         at: freeze.placed_at,

@@ -60,6 +60,11 @@ impl Denial {
         self
     }
 
+    /// Whether that is among its reasons.
+    pub fn says(&self, reason: Reason) -> bool {
+        self.reasons.iter().any(|code| code == reason.code())
+    }
+
     /// Whether it is an error, which ends and voids nothing that was decided before.
     pub fn is_error(&self) -> bool {
         self.stage == Stage::Error
@@ -81,6 +86,20 @@ pub struct Resolved {
     pub amount: Amount,
     /// The most that may ever be claimed for the thing: pinned at its first claim.
     pub total: Amount,
+}
+
+/// What went out without a human, or may have, in hundredths of the company's currency: over all
+/// agents and mandates, without the operation that is decided on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Volume {
+    /// To the counterparty in the last 24 hours.
+    pub counterparty_day: i64,
+    /// Of the whole company in the last 24 hours.
+    pub company_day: i64,
+    /// To the counterparty in the last 30 days.
+    pub counterparty_month: i64,
+    /// Of the whole company in the last 30 days.
+    pub company_month: i64,
 }
 
 /// What the claim gives to an order.
@@ -109,6 +128,10 @@ pub trait Case: Send + Sync + fmt::Debug {
     /// # Errors
     /// A denial at stage `policy` where a rule says so, at stage `error` where a fact cannot be had.
     async fn facts(&self) -> Result<Facts, Denial>;
+
+    /// Adds the facts about volume. They are read again under the claim's lock, where nothing else
+    /// can be found out.
+    fn add_volume(&self, facts: &mut Facts, volume: &Volume);
 
     /// What the floor refuses, whatever the policy text says (I11).
     fn floor(&self, facts: &Facts) -> Vec<Reason>;

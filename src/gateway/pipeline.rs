@@ -1,23 +1,25 @@
 //! One run of the pipeline: from a proposal to a verdict, through the stages in their order. It
-//! runs at submission, at commit and once more after the claim; nothing is trusted from an earlier
-//! run.
+//! runs at submission, at commit, after a vote and once more after the claim; nothing is trusted
+//! from an earlier run but the votes, and those only if the hash comes out the same.
 
-use std::collections::BTreeMap;
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use aws_lc_rs::digest;
+use countersign_erp_source::Timestamp;
 use serde::Serialize;
 
 use super::contract::Terms;
-use super::pack::{Case, Denial, Resolved};
-use super::policy::{PolicyFailure, PolicyRequest};
-use super::standing::{self, Standing};
+use super::pack::{Case, Denial, Resolved, Volume};
+use super::policy::{Policies, PolicyFailure, PolicyRequest};
+use super::standing::{self, Asked, Standing};
 use super::{Gateway, hex};
 use crate::domain::decision::{Level, Stage};
 use crate::domain::facts::{FactValue, Facts};
 use crate::domain::mandate::Mandate;
 use crate::domain::names::OperationId;
-use crate::domain::operation::{KeptFact, Params, Substance};
+use crate::domain::operation::{Held, KeptFact, Params, Substance};
 use crate::domain::reason::Reason;
 
 /// What one run came to.
@@ -27,12 +29,23 @@ pub(super) struct Evaluated {
     pub(super) substance: Substance,
     /// The resolved case, where it came that far.
     pub(super) case: Option<Arc<dyn Case>>,
+    /// The facts, where they were found out.
+    pub(super) facts: Facts,
+    /// What had gone out without a human when it was decided.
+    pub(super) volume: Option<Volume>,
     /// The digest of the policy text, where policy was asked.
     pub(super) policy: Option<String>,
-    /// The canonical text that the operation hash is made of, so that auditors can make it again.
-    pub(super) hashed: Option<String>,
+    /// Whether the right humans have voted for it, at the level and with the hash that came out.
+    pub(super) approved: bool,
     /// Permitted at a level, or denied.
     pub(super) verdict: Result<Permitted, Denial>,
+}
+
+impl Evaluated {
+    /// The canonical text that the operation hash is made of, so that auditors can make it again.
+    pub(super) fn hashed(&self) -> Option<&str> {
+        self.verdict.as_ref().ok().map(|permitted| permitted.hashed.as_str())
+    }
 }
 
 /// What the policy permits.
@@ -42,6 +55,10 @@ pub(super) struct Permitted {
     pub(super) level: Level,
     /// For a level above none the rules that barred the one below, else the permits.
     pub(super) reasons: Vec<String>,
+    /// The canonical text of all that was decided on.
+    pub(super) hashed: String,
+    /// Its SHA-256: what votes are bound to.
+    pub(super) hash: String,
 }
 
 /// What is to be decided about.
@@ -51,16 +68,38 @@ pub(super) struct Subject<'a> {
     pub(super) action: &'a str,
     pub(super) args: &'a str,
     pub(super) mandate: &'a Mandate,
+    /// The level that the operation holds on to.
+    pub(super) held: &'a Held,
+}
+
+/// What a decision is made with, beside the case itself: pure, so that it can be made once more
+/// under the claim's lock.
+#[derive(Debug, Clone)]
+pub(super) struct Rulebook {
+    pub(super) policies: Arc<Policies>,
+    pub(super) cooling_off_days: i64,
+    pub(super) store: String,
 }
 
 impl Gateway {
-    /// Runs the stages from `contract` to `policy`.
+    /// The policies in force and the settings that they read.
+    pub(super) fn rulebook(&self) -> Rulebook {
+        Rulebook {
+            policies: self.policies(),
+            cooling_off_days: self.rules().cooling_off_days(),
+            store: self.store().id().to_owned(),
+        }
+    }
+
+    /// Runs the stages from `contract` to `policy`, and looks whether the votes are there.
     pub(super) async fn evaluate(&self, subject: Subject<'_>) -> Evaluated {
         let mut run = Evaluated {
             substance: Substance::default(),
             case: None,
+            facts: Facts::default(),
+            volume: None,
             policy: None,
-            hashed: None,
+            approved: false,
             verdict: Err(Denial::new(Stage::Error, Reason::PolicyFailed)),
         };
         run.verdict = self.stages(subject, &mut run).await;
@@ -85,33 +124,16 @@ impl Gateway {
         let standing = self.standing(subject, resolved).await?;
         standing.judge(subject.action, resolved)?;
 
-        let facts = case.facts().await?;
-        run.substance.facts = keep(&facts);
-        let policies = self.policies();
-        run.policy = Some(policies.digest().to_owned());
-        let decided = policies
-            .decide(&PolicyRequest {
-                action: subject.action,
-                principal: subject.mandate.principal.as_str(),
-                agent: subject.mandate.agent.as_str(),
-                company: subject.mandate.company.as_str(),
-                facts: &facts,
-                cooling_off_days: self.rules().cooling_off_days(),
-            })
-            .map_err(|failure| failed(&failure))?;
-        let level = level_of(decided.effect, &decided.reasons)?;
-        // INVARIANT (I11): the floor stands below the policy text and is asked whatever it said.
-        let floor = case.floor(&facts);
-        if let Some(first) = floor.first() {
-            let reasons = floor.iter().map(|reason| reason.code().to_owned()).collect();
-            return Err(Denial { reasons, ..Denial::new(Stage::Policy, *first) });
-        }
-        standing.judge_sums(resolved)?;
-        let hashed = self.hashed(subject, resolved, &facts, level, &decided.reasons, run)?;
-        let hash = hex(digest::digest(&digest::SHA256, hashed.as_bytes()).as_ref());
-        run.substance.hash = Some(hash);
-        run.hashed = Some(hashed);
-        Ok(Permitted { level, reasons: decided.reasons })
+        run.facts = case.facts().await?;
+        case.add_volume(&mut run.facts, &standing.volume);
+        run.substance.facts = keep(&run.facts);
+        run.volume = Some(standing.volume);
+        let rulebook = self.rulebook();
+        run.policy = Some(rulebook.policies.digest().to_owned());
+        let permitted = rulebook.decide(subject, case.as_ref(), &run.facts, &standing)?;
+        run.substance.hash = Some(permitted.hash.clone());
+        run.approved = standing.is_approved(permitted.level, &permitted.hash);
+        Ok(permitted)
     }
 
     async fn standing(
@@ -119,21 +141,68 @@ impl Gateway {
         subject: Subject<'_>,
         resolved: &Resolved,
     ) -> Result<Standing, Denial> {
-        let (company, mandate, operation) = (
-            subject.mandate.company.clone(),
-            subject.mandate.id.clone(),
-            subject.operation.clone(),
-        );
-        let (thing, counterparty) = (resolved.thing.clone(), resolved.counterparty.clone());
+        let asked = asked(subject.operation, subject.mandate, resolved, self.now());
         self.store()
-            .read(move |conn| {
-                Box::pin(async move {
-                    standing::read(conn, &company, &thing, &counterparty, &mandate, &operation)
-                        .await
-                })
-            })
+            .read(move |conn| Box::pin(async move { standing::read(conn, &asked).await }))
             .await
             .map_err(|fault| Denial::error(Reason::StoreUnavailable, fault))
+    }
+}
+
+/// Of what it is asked how things stand.
+pub(super) fn asked(
+    operation: &OperationId,
+    mandate: &Mandate,
+    resolved: &Resolved,
+    at: Timestamp,
+) -> Asked {
+    Asked {
+        company: mandate.company.clone(),
+        mandate: mandate.id.clone(),
+        operation: operation.clone(),
+        thing: resolved.thing.clone(),
+        counterparty: resolved.counterparty.clone(),
+        currency: resolved.amount.currency(),
+        at,
+    }
+}
+
+impl Rulebook {
+    /// Stage `policy`, then the floor, then the sums of the thing.
+    ///
+    /// # Errors
+    /// A denial.
+    pub(super) fn decide(
+        &self,
+        subject: Subject<'_>,
+        case: &dyn Case,
+        facts: &Facts,
+        standing: &Standing,
+    ) -> Result<Permitted, Denial> {
+        let resolved = case.resolved();
+        let decided = self
+            .policies
+            .decide(&PolicyRequest {
+                action: subject.action,
+                principal: subject.mandate.principal.as_str(),
+                agent: subject.mandate.agent.as_str(),
+                company: subject.mandate.company.as_str(),
+                facts,
+                cooling_off_days: self.cooling_off_days,
+            })
+            .map_err(|failure| failed(&failure))?;
+        let level = level_of(decided.effect, &decided.reasons)?;
+        // INVARIANT (I11): the floor stands below the policy text and is asked whatever it said.
+        let floor = case.floor(facts);
+        if let Some(first) = floor.first() {
+            let reasons = floor.iter().map(|reason| reason.code().to_owned()).collect();
+            return Err(Denial { reasons, ..Denial::new(Stage::Policy, *first) });
+        }
+        standing.judge_sums(resolved)?;
+        let (level, reasons) = not_below(subject.held, level, decided.reasons);
+        let hashed = self.hashed(subject, resolved, facts, level, &reasons)?;
+        let hash = hex(digest::digest(&digest::SHA256, hashed.as_bytes()).as_ref());
+        Ok(Permitted { level, reasons, hashed, hash })
     }
 
     /// The canonical form of all that was decided on. SHA-256 over it is the hash that approvals are
@@ -145,7 +214,6 @@ impl Gateway {
         facts: &Facts,
         level: Level,
         reasons: &[String],
-        run: &Evaluated,
     ) -> Result<String, Denial> {
         let bound = Bound {
             v: 1,
@@ -162,13 +230,27 @@ impl Gateway {
             mandate: subject.mandate.id.as_str(),
             operation: subject.operation.as_str(),
             params: &resolved.params,
-            policy: run.policy.as_deref(),
+            policy: Some(self.policies.digest()),
             principal: subject.mandate.principal.as_str(),
             records: &resolved.records,
-            store: self.store().id(),
+            store: &self.store,
         };
         serde_json_canonicalizer::to_string(&bound)
             .map_err(|fault| Denial::error(Reason::PolicyFailed, fault))
+    }
+}
+
+/// The level that counts, with the rules that asked for it: it never falls below the one that is
+/// held, and at the same level no rule that once asked is forgotten (API 3).
+fn not_below(held: &Held, level: Level, reasons: Vec<String>) -> (Level, Vec<String>) {
+    match level.cmp(&held.level) {
+        Ordering::Greater => (level, reasons),
+        Ordering::Less => (held.level, held.barred_by.clone()),
+        Ordering::Equal if level == Level::None => (level, reasons),
+        Ordering::Equal => {
+            let all: BTreeSet<String> = reasons.into_iter().chain(held.barred_by.clone()).collect();
+            (level, all.into_iter().collect())
+        }
     }
 }
 
@@ -201,7 +283,7 @@ fn plain(value: &FactValue) -> serde_json::Value {
     }
 }
 
-fn keep(facts: &Facts) -> BTreeMap<String, KeptFact> {
+pub(super) fn keep(facts: &Facts) -> BTreeMap<String, KeptFact> {
     facts
         .iter()
         .map(|(name, fact)| {
@@ -243,5 +325,29 @@ fn failed(failure: &PolicyFailure) -> Denial {
         | PolicyFailure::UnfitFacts(_)
         | PolicyFailure::Request
         | PolicyFailure::Evaluation { .. } => Denial::error(Reason::PolicyFailed, failure),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(held: (Level, &[&str]), now: (Level, &[&str]), expected: (Level, &[&str])) {
+        let texts = |all: &[&str]| all.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+        let before = Held { level: held.0, barred_by: texts(held.1) };
+        assert_eq!(not_below(&before, now.0, texts(now.1)), (expected.0, texts(expected.1)));
+    }
+
+    #[test]
+    fn a_level_never_falls_and_forgets_no_rule_that_asked_for_it() {
+        use Level::{FourEyes, None, StepUp};
+        check((None, &[]), (None, &["permit"]), (None, &["permit"]));
+        check((None, &[]), (StepUp, &["a"]), (StepUp, &["a"]));
+        check((StepUp, &["a"]), (None, &["permit"]), (StepUp, &["a"]));
+        check((StepUp, &["a"]), (StepUp, &["b"]), (StepUp, &["a", "b"]));
+        check((StepUp, &["a"]), (FourEyes, &["b"]), (FourEyes, &["b"]));
+        check((FourEyes, &["b", "c"]), (FourEyes, &["c"]), (FourEyes, &["b", "c"]));
+        check((FourEyes, &["b"]), (None, &["permit"]), (FourEyes, &["b"]));
     }
 }

@@ -13,15 +13,15 @@ use super::pipeline::Subject;
 use super::{Gateway, receipt};
 use crate::domain::decision::{Effect, Level, Stage};
 use crate::domain::names::OperationId;
-use crate::domain::operation::{Decision, Operation, Origins, ReceiptRef, Status, Substance};
+use crate::domain::operation::{Decision, Held, Operation, Origins, ReceiptRef, Status, Substance};
 use crate::domain::reason::Reason;
 use crate::ids::NoRandomness;
 use crate::receipts::ReceiptKind;
-use crate::store::StoreError;
 use crate::store::operations::{self, Owner};
+use crate::store::{StoreError, votes};
 
 /// How long a call waits for an operation to leave `executing`.
-const EXECUTING_WAIT: Duration = Duration::from_secs(5);
+pub(super) const EXECUTING_WAIT: Duration = Duration::from_secs(5);
 /// How often a waiting call looks for what another daemon did.
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
@@ -224,6 +224,7 @@ impl Gateway {
             action: &operation.action,
             args: &operation.args,
             mandate: &caller.mandate,
+            held: &Held::NOTHING,
         };
         let mut evaluated = self.evaluate(subject).await;
         if mode.is_none()
@@ -232,7 +233,7 @@ impl Gateway {
             evaluated.verdict = Err(Denial::new(Stage::Contract, Reason::InvalidMode));
         }
         let prepare = mode == Some(Mode::Prepare);
-        if let (Ok(_), false) = (&evaluated.verdict, prepare) {
+        if !prepare {
             self.check_ready(&operation.action, &mut evaluated);
         }
         let submission =
@@ -243,7 +244,6 @@ impl Gateway {
                 Ok(Answer { operation: *operation, replayed: false })
             }
             Recorded::Decided(operation, Some(attempt)) => {
-                super::kill_point("after_claim");
                 let id = operation.id.clone();
                 self.drive(operation, *attempt);
                 let operation = self.settled(id, EXECUTING_WAIT).await?;
@@ -287,6 +287,8 @@ impl Gateway {
             },
             substance: Substance::default(),
             level: Level::None,
+            barred_by: Vec::new(),
+            granted_by: Vec::new(),
             waits_until: None,
             result: None,
             receipt: ReceiptRef { seq: 0, hash: String::new() },
@@ -323,7 +325,11 @@ impl Gateway {
     }
 
     /// The operation once it has left `executing`, or as it is when the wait is over.
-    async fn settled(&self, id: OperationId, wait: Duration) -> Result<Operation, CallError> {
+    pub(super) async fn settled(
+        &self,
+        id: OperationId,
+        wait: Duration,
+    ) -> Result<Operation, CallError> {
         self.wait_until(id, wait, |operation| operation.status != Status::Executing).await
     }
 
@@ -382,7 +388,14 @@ pub(super) async fn end_waiting(
     }
     let kind =
         if status == Status::Expired { ReceiptKind::Expired } else { ReceiptKind::Cancelled };
-    let mut ended = Operation { status, waits_until: None, updated_at: now, ..found.clone() };
+    votes::void(unit.conn(), &found.id, because, now).await?;
+    let mut ended = Operation {
+        status,
+        waits_until: None,
+        granted_by: Vec::new(),
+        updated_at: now,
+        ..found.clone()
+    };
     let data = serde_json::json!({ "because": because, "status": status.code() });
     receipt::leave(unit, &mut ended, kind, now, data)?;
     let reservation = operations::Reservation { reserved: false, executing_since: None };
@@ -396,7 +409,10 @@ pub(super) async fn end_waiting(
 
 impl Gateway {
     /// Where the ERP's side is not proved safe, nothing is executed.
-    fn check_ready(&self, action: &str, evaluated: &mut super::pipeline::Evaluated) {
+    pub(super) fn check_ready(&self, action: &str, evaluated: &mut super::pipeline::Evaluated) {
+        if evaluated.verdict.is_err() {
+            return;
+        }
         let problems = self.pack_of(action).map(|pack| Arc::clone(pack).not_ready());
         if let Some(problems) = problems.filter(|problems| !problems.is_empty()) {
             evaluated.verdict = Err(Denial::error(Reason::ErpNotReady, problems.join("; ")));

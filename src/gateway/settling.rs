@@ -44,13 +44,13 @@ impl Drop for Busy {
 }
 
 /// How an attempt is written down.
-struct Settled {
-    attempt: AttemptState,
-    status: Status,
-    booking: Option<Booking>,
-    reason: Option<(Stage, Reason)>,
-    said: String,
-    alarm: Option<Automatic>,
+pub(super) struct Settled {
+    pub(super) attempt: AttemptState,
+    pub(super) status: Status,
+    pub(super) booking: Option<Booking>,
+    pub(super) reason: Option<(Stage, Reason)>,
+    pub(super) said: String,
+    pub(super) alarm: Option<Automatic>,
 }
 
 fn settled(operation: &Operation, attempt: &Attempt, sent: Sent) -> Settled {
@@ -156,7 +156,7 @@ impl Gateway {
     }
 
     /// One round of the settle worker: what no daemon works on any more becomes unknown, what is
-    /// unknown is looked up, what was never sent is decided again. Each operation in a task of its
+    /// unknown is looked up, what was never sent is decided again, and so is what has votes. Each operation in a task of its
     /// own that the round does not wait for, so that one that hangs keeps no other waiting; an
     /// operation that is still worked on is left alone.
     ///
@@ -165,6 +165,7 @@ impl Gateway {
     pub async fn settle_round(&self, alone: bool) -> Stored<()> {
         let mut live = self.in_state(Status::Executing).await?;
         live.extend(self.in_state(Status::Unknown).await?);
+        live.extend(self.voted().await?);
         self.forget_all_but(&live);
         for operation in live {
             let Ok(place) = Arc::clone(&self.0.places).try_acquire_owned() else { break };
@@ -198,6 +199,13 @@ impl Gateway {
     }
 
     async fn take_one_up(&self, operation: &Operation, alone: bool) -> Stored<()> {
+        if operation.status == Status::Pending {
+            return if self.is_due(operation) {
+                self.decide_voted(operation).await
+            } else {
+                Ok(())
+            };
+        }
         let attempt = self.open_attempt(operation).await?;
         match attempt {
             None if self.is_due(operation) => self.try_unsent(operation).await,
@@ -293,6 +301,13 @@ impl Gateway {
         Ok(())
     }
 
+    /// What has votes and is pending: an error kept it from being decided, or a crash.
+    async fn voted(&self) -> Stored<Vec<Operation>> {
+        self.store()
+            .read(|conn| Box::pin(async move { operations::voted(conn, ROUND_MAX).await }))
+            .await
+    }
+
     async fn in_state(&self, status: Status) -> Stored<Vec<Operation>> {
         self.store()
             .read(move |conn| {
@@ -301,7 +316,7 @@ impl Gateway {
             .await
     }
 
-    async fn open_attempt(&self, operation: &Operation) -> Stored<Option<Attempt>> {
+    pub(super) async fn open_attempt(&self, operation: &Operation) -> Stored<Option<Attempt>> {
         let id = operation.id.clone();
         self.store()
             .read(move |conn| Box::pin(async move { attempts::find_open(conn, &id).await }))
@@ -337,7 +352,7 @@ async fn too_late_to_be_true(
     Ok(outcome.alarm.clone().filter(|alarm| alarm.scope == FreezeScope::All))
 }
 
-async fn write_down(
+pub(super) async fn write_down(
     unit: &mut Unit<'_>,
     before: &Operation,
     attempt: &Attempt,

@@ -1,20 +1,30 @@
-//! Stages `delegation`, `budget` and the sums of `execution`: how things stand for one proposal in
-//! the store at one moment. Read before policy is asked, and again under the claim's own lock.
+//! Stages `delegation`, `budget`, `approval` and the sums of `execution`: how things stand for one
+//! proposal in the store at one moment. Read before policy is asked, and again under the claim's own
+//! lock.
 
-use countersign_erp_source::{Amount, CompanyId};
+use std::time::Duration;
 
-use super::pack::{Denial, Resolved};
-use crate::domain::decision::Stage;
+use countersign_erp_source::{Amount, CompanyId, Currency, Timestamp};
+
+use super::pack::{Denial, Resolved, Volume};
+use crate::domain::decision::{Level, Stage};
 use crate::domain::mandate::Mandate;
 use crate::domain::names::{MandateId, OperationId};
 use crate::domain::operation::Operation;
 use crate::domain::reason::Reason;
+use crate::domain::vote::Vote;
 use crate::store::attempts::{self, Claimed};
 use crate::store::people::{self, Role};
-use crate::store::{Conn, StoreError, freezes, operations};
+use crate::store::{Conn, StoreError, freezes, operations, votes};
 
 /// The most operations of one mandate that may be pending.
 pub const PENDING_MAX: i64 = 20;
+/// How long a thing that a human rejected is not accepted again from the same principal's agents.
+const REJECTED_FOR: Duration = Duration::from_hours(24);
+/// What the sums of a day look back on.
+const DAY: Duration = Duration::from_hours(24);
+/// What the sums of a month look back on.
+const MONTH: Duration = Duration::from_hours(30 * 24);
 
 /// What the store holds that concerns one proposal.
 #[derive(Debug, Clone)]
@@ -35,17 +45,32 @@ pub(super) struct Standing {
     pub(super) frozen: bool,
     /// How many operations of the mandate are pending.
     pub(super) pending: i64,
+    /// Whether a human rejected the same thing of the same principal's agents not long ago.
+    pub(super) recently_rejected: bool,
+    /// What went out without a human.
+    pub(super) volume: Volume,
+    /// The operation's own votes that are not void.
+    pub(super) votes: Vec<Vote>,
+    /// When it was read, by the daemon's clock.
+    pub(super) at: Timestamp,
+}
+
+/// Of which operation it is asked how things stand.
+#[derive(Debug, Clone)]
+pub(super) struct Asked {
+    pub(super) company: CompanyId,
+    pub(super) mandate: MandateId,
+    pub(super) operation: OperationId,
+    pub(super) thing: String,
+    pub(super) counterparty: String,
+    /// In what the sums are counted.
+    pub(super) currency: Currency,
+    pub(super) at: Timestamp,
 }
 
 /// Reads how things stand for that operation.
-pub(super) async fn read(
-    conn: &mut Conn<'_>,
-    company: &CompanyId,
-    thing: &str,
-    counterparty: &str,
-    mandate: &MandateId,
-    operation: &OperationId,
-) -> Result<Standing, StoreError> {
+pub(super) async fn read(conn: &mut Conn<'_>, asked: &Asked) -> Result<Standing, StoreError> {
+    let Asked { company, mandate, operation, thing, counterparty, currency, at } = asked;
     let registered = people::find_mandate(conn, mandate).await?.map(|(mandate, _)| mandate);
     let principal_active = match &registered {
         Some(mandate) => {
@@ -54,6 +79,16 @@ pub(super) async fn read(
         None => false,
     };
     let (reserved_minor, calls) = operations::reserved(conn, mandate, operation).await?;
+    let recently_rejected = match &registered {
+        Some(mandate) => {
+            let since = at.minus(REJECTED_FOR);
+            operations::was_rejected(conn, company, thing, &mandate.principal, since).await?
+        }
+        None => false,
+    };
+    let since = (at.minus(DAY), at.minus(MONTH));
+    let automatic = operations::automatic(conn, company, counterparty, operation, since).await?;
+    let e2 = |minor| Amount::from_minor(minor, *currency).hundredths_rounded_up();
     let live = operations::find_live(conn, company, thing).await?;
     Ok(Standing {
         mandate: registered,
@@ -64,15 +99,25 @@ pub(super) async fn read(
         claimed: attempts::claimed(conn, company, thing, operation).await?,
         frozen: freezes::is_frozen(conn, company, counterparty).await?,
         pending: operations::count_pending(conn, mandate).await?,
+        recently_rejected,
+        volume: Volume {
+            counterparty_day: e2(automatic.counterparty_day),
+            company_day: e2(automatic.company_day),
+            counterparty_month: e2(automatic.counterparty_month),
+            company_month: e2(automatic.company_month),
+        },
+        votes: votes::standing(conn, operation).await?,
+        at: *at,
     })
 }
 
 impl Standing {
-    /// What forbids the operation now, in the order of the stages.
+    /// What forbids the operation now, in the order of the stages; gives the mandate, which is in
+    /// force.
     ///
     /// # Errors
     /// The first denial.
-    pub(super) fn judge(&self, action: &str, resolved: &Resolved) -> Result<(), Denial> {
+    pub(super) fn judge(&self, action: &str, resolved: &Resolved) -> Result<&Mandate, Denial> {
         let mandate = self.in_force()?;
         if !mandate.holds(action) {
             return Err(Denial::new(Stage::Delegation, Reason::ScopeNotHeld));
@@ -85,7 +130,23 @@ impl Standing {
         if self.frozen {
             return Err(Denial::new(Stage::Execution, Reason::Frozen));
         }
-        Ok(())
+        if self.recently_rejected {
+            return Err(Denial::new(Stage::Execution, Reason::RecentlyRejected));
+        }
+        Ok(mandate)
+    }
+
+    /// Stage `approval`: whether the right humans voted for this very hash.
+    ///
+    /// INVARIANT (I5): a vote counts for its own operation and hash, until it expires, and only
+    /// while its human may still give it.
+    pub(super) fn is_approved(&self, level: Level, hash: &str) -> bool {
+        let Some(mandate) = &self.mandate else { return false };
+        level == Level::None
+            || self
+                .votes
+                .iter()
+                .any(|vote| vote.completes(level, &mandate.principal, hash, self.at))
     }
 
     /// The mandate, if it may still execute. Its expiry is judged where it is presented.

@@ -112,9 +112,10 @@ fn masked(param: &Param) -> ParamView<'_> {
     }
 }
 
-/// What a pending operation waits for. Nobody is asked about any other.
+/// What a pending operation waits for, or who approved one that has left that state. Nobody is asked
+/// about any other.
 fn approval(operation: &Operation, public_url: &str) -> Option<ApprovalView> {
-    if operation.status != Status::Pending {
+    if operation.status != Status::Pending && operation.granted_by.is_empty() {
         return None;
     }
     let level = match operation.level {
@@ -127,7 +128,7 @@ fn approval(operation: &Operation, public_url: &str) -> Option<ApprovalView> {
         level,
         url: format!("{base}/console/operations/{}", operation.id),
         expires_at: operation.waits_until,
-        granted_by: Vec::new(),
+        granted_by: operation.granted_by.clone(),
     })
 }
 
@@ -214,6 +215,8 @@ mod tests {
                 ..Substance::default()
             },
             level: Level::FourEyes,
+            barred_by: vec!["fresh-account-needs-four-eyes".to_owned()],
+            granted_by: Vec::new(),
             waits_until: Some(at),
             result: None,
             receipt: ReceiptRef { seq: 41, hash: "cd".to_owned() },

@@ -48,6 +48,11 @@ kinds! {
     BaselineAdopted = "baseline_adopted",
     BaselineChanged = "baseline_changed",
     Alarm = "alarm",
+    /// A human's vote for one operation and hash.
+    Vote = "vote",
+    Rejected = "rejected",
+    /// A human's word on an operation whose outcome nobody could find out.
+    SettledByHand = "settled_by_hand",
     Cancelled = "cancelled",
     Expired = "expired",
     /// The first entry of every chain.

@@ -31,7 +31,7 @@ impl FreezeScope {
         }
     }
 
-    fn parts(&self) -> (Option<String>, Option<String>) {
+    pub(super) fn parts(&self) -> (Option<String>, Option<String>) {
         match self {
             Self::All => (None, None),
             Self::Company(company) => (Some(company.clone()), None),

@@ -16,7 +16,10 @@ macro_rules! select {
             "request_digest, args, prepare, status, effect, stage, reasons, detail, ",
             "policy_digest, thing, counterparty, amount_minor, currency, params, facts, ",
             "operation_hash, level, waits_until, result, receipt_seq, receipt_hash, created_at, ",
-            "updated_at, version ",
+            "updated_at, version, barred_by, ",
+            "(select string_agg(vote.voter, ' ') from vote where vote.operation = operation.id ",
+            "and vote.operation_hash = operation.operation_hash ",
+            "and vote.state in ('cast', 'spent')) as granted_by ",
             "from operation ",
             $rest
         )
@@ -133,6 +136,110 @@ pub async fn count_pending(conn: &mut Conn<'_>, mandate: &MandateId) -> Result<i
     conn.fetch_one(sql, &[mandate.as_str().into()]).await?.int("found")
 }
 
+/// Pending operations of that company after that id that `human` may approve by the roles given:
+/// step-ups of the own mandates, four eyes for the mandates of others.
+pub async fn awaiting(
+    conn: &mut Conn<'_>,
+    company: &CompanyId,
+    human: &Name,
+    (as_accountant, as_approver): (bool, bool),
+    (after, limit): (&str, i64),
+) -> Result<Vec<Operation>, StoreError> {
+    let sql = select!(
+        "where company = $1 and status = 'pending' and id > $2 \
+         and (($3 = 1 and level = 1 and principal = $4) \
+         or ($5 = 1 and level = 2 and principal <> $4)) order by id limit $6"
+    );
+    let args = [
+        company.as_str().into(),
+        after.into(),
+        as_accountant.into(),
+        human.as_str().into(),
+        as_approver.into(),
+        limit.into(),
+    ];
+    conn.fetch_all(sql, &args).await?.iter().map(from_row).collect()
+}
+
+/// Pending operations with a vote that is neither spent nor void.
+pub async fn voted(conn: &mut Conn<'_>, limit: i64) -> Result<Vec<Operation>, StoreError> {
+    let sql = select!(
+        "where status = 'pending' and id in (select operation from vote where state = 'cast') \
+         order by updated_at, id limit $1"
+    );
+    conn.fetch_all(sql, &[limit.into()]).await?.iter().map(from_row).collect()
+}
+
+/// Whether a human rejected an operation on that thing, of that principal's agents, after `since`.
+pub async fn was_rejected(
+    conn: &mut Conn<'_>,
+    company: &CompanyId,
+    thing: &str,
+    principal: &Name,
+    since: Timestamp,
+) -> Result<bool, StoreError> {
+    let sql = "select count(*) as found from operation where company = $1 and thing = $2 \
+               and status = 'rejected' and principal = $3 and updated_at > $4";
+    let args = [
+        company.as_str().into(),
+        thing.into(),
+        principal.as_str().into(),
+        since.as_millis().into(),
+    ];
+    Ok(conn.fetch_one(sql, &args).await?.int("found")? > 0)
+}
+
+/// What went out without a human, or may have, in minor units.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Automatic {
+    /// To the counterparty, since the later moment.
+    pub counterparty_day: i64,
+    /// Of the whole company, since the later moment.
+    pub company_day: i64,
+    /// To the counterparty, since the earlier moment.
+    pub counterparty_month: i64,
+    /// Of the whole company, since the earlier moment.
+    pub company_month: i64,
+}
+
+/// What went out without a human since `day` and since `month`, over all agents and mandates,
+/// without that operation. Executing and unknown count; so do orders that a restored store took
+/// over, of which nobody knows whether a human had seen them, in the sums of the company.
+pub async fn automatic(
+    conn: &mut Conn<'_>,
+    company: &CompanyId,
+    counterparty: &str,
+    but: &OperationId,
+    (day, month): (Timestamp, Timestamp),
+) -> Result<Automatic, StoreError> {
+    let sql = "select \
+               cast(coalesce(sum(case when at > $4 and party = $2 then minor end), 0) as bigint) \
+               as counterparty_day, \
+               cast(coalesce(sum(case when at > $4 then minor end), 0) as bigint) as company_day, \
+               cast(coalesce(sum(case when party = $2 then minor end), 0) as bigint) \
+               as counterparty_month, \
+               cast(coalesce(sum(minor), 0) as bigint) as company_month \
+               from (select executing_since as at, counterparty as party, \
+               case when id = $3 then 0 else amount_minor end as minor from operation \
+               where company = $1 and reserved = 1 and level = 0 and executing_since > $5 \
+               union all select booked_at, '', amount_minor from adopted_order \
+               where company = $1 and booked_at > $5) as went_out";
+    let args = [
+        company.as_str().into(),
+        counterparty.into(),
+        but.as_str().into(),
+        day.as_millis().into(),
+        month.as_millis().into(),
+    ];
+    let row = conn.fetch_one(sql, &args).await?;
+    Ok(Automatic {
+        counterparty_day: row.int("counterparty_day")?,
+        company_day: row.int("company_day")?,
+        counterparty_month: row.int("counterparty_month")?,
+        company_month: row.int("company_month")?,
+    })
+}
+
 /// What the mandate's operations hold of its budget and calls.
 pub async fn reserved(
     conn: &mut Conn<'_>,
@@ -175,9 +282,9 @@ pub async fn insert(
                idempotency_key, request_digest, args, prepare, status, effect, stage, reasons, \
                detail, policy_digest, thing, counterparty, amount_minor, currency, params, facts, \
                operation_hash, level, waits_until, result, reserved, executing_since, receipt_seq, \
-               receipt_hash, created_at, updated_at, version) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, \
-               $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, \
-               $29, $30, $31, $32, $33)";
+               receipt_hash, barred_by, created_at, updated_at, version) values ($1, $2, $3, $4, $5, $6, $7, \
+               $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, \
+               $25, $26, $27, $28, $29, $30, $31, $32, $33, $34)";
     let mut args: Vec<Val> = vec![
         operation.id.as_str().into(),
         operation.action.as_str().into(),
@@ -218,8 +325,8 @@ pub async fn update(
                amount_minor = $9, currency = $10, params = $11, facts = $12, \
                operation_hash = $13, level = $14, waits_until = $15, result = $16, \
                reserved = $17, executing_since = $18, receipt_seq = $19, receipt_hash = $20, \
-               updated_at = $21, mandate = $22, prepare = $23, version = version + 1 \
-               where id = $24 and version = $25";
+               barred_by = $21, updated_at = $22, mandate = $23, prepare = $24, \
+               version = version + 1 where id = $25 and version = $26";
     let mut args = moving(now, reservation)?;
     args.extend([
         now.updated_at.as_millis().into(),
@@ -259,6 +366,7 @@ fn moving(operation: &Operation, reservation: Reservation) -> Result<Vec<Val>, S
         reservation.executing_since.map(Timestamp::as_millis).into(),
         operation.receipt.seq.into(),
         operation.receipt.hash.as_str().into(),
+        json(serde_json::to_string(&operation.barred_by))?.into(),
     ])
 }
 
@@ -310,6 +418,8 @@ fn from_row(row: &Row) -> Result<Operation, StoreError> {
             hash: row.opt_text("operation_hash")?,
         },
         level: Level::from_number(row.int("level")?).ok_or_else(|| bad("level"))?,
+        barred_by: serde_json::from_str(&json("barred_by")?).map_err(parse("barred_by"))?,
+        granted_by: granted_by(row)?,
         waits_until: row.opt_int("waits_until")?.map(Timestamp::from_millis),
         result,
         receipt: ReceiptRef { seq: row.int("receipt_seq")?, hash: row.text("receipt_hash")? },
@@ -317,4 +427,12 @@ fn from_row(row: &Row) -> Result<Operation, StoreError> {
         updated_at: Timestamp::from_millis(row.int("updated_at")?),
         version: row.int("version")?,
     })
+}
+
+/// Who voted for the operation as it stands.
+fn granted_by(row: &Row) -> Result<Vec<String>, StoreError> {
+    let names = row.opt_text("granted_by")?.unwrap_or_default();
+    let mut names: Vec<String> = names.split_whitespace().map(ToOwned::to_owned).collect();
+    names.sort_unstable();
+    Ok(names)
 }

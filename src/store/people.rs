@@ -8,38 +8,7 @@ use super::{Conn, Row, StoreError};
 use crate::domain::mandate::Mandate;
 use crate::domain::names::{MandateId, Name};
 
-/// What a human may do in a company (API 2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Role {
-    /// Principal of mandates, call-backs.
-    Accountant,
-    /// Four eyes, call-backs.
-    Approver,
-    /// Users and mandates.
-    Admin,
-    /// Reads everything.
-    Auditor,
-}
-
-impl Role {
-    /// All roles.
-    pub const ALL: [Self; 4] = [Self::Accountant, Self::Approver, Self::Admin, Self::Auditor];
-
-    /// The stable code.
-    pub fn code(self) -> &'static str {
-        match self {
-            Self::Accountant => "accountant",
-            Self::Approver => "approver",
-            Self::Admin => "admin",
-            Self::Auditor => "auditor",
-        }
-    }
-
-    /// The role with that code.
-    pub fn from_code(code: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|role| role.code() == code)
-    }
-}
+pub use crate::domain::person::Role;
 
 /// A human with one role in one company; several rows for several.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -139,6 +108,24 @@ pub async fn holds_role(
     let args = [name.as_str().into(), company.as_str().into(), role.code().into()];
     let row = conn.fetch_one(sql, &args).await?;
     Ok(row.int("found")? > 0)
+}
+
+/// The roles of that human in that company; none if the human may not act.
+pub async fn roles(
+    conn: &mut Conn<'_>,
+    name: &Name,
+    company: &CompanyId,
+) -> Result<BTreeSet<Role>, StoreError> {
+    let sql = "select person_role.role from person join person_role \
+               on person_role.person = person.name where person.name = $1 \
+               and person_role.company = $2 and person.disabled_at is null";
+    let rows = conn.fetch_all(sql, &[name.as_str().into(), company.as_str().into()]).await?;
+    rows.iter()
+        .map(|row| {
+            let role = Role::from_code(&row.text("role")?);
+            role.ok_or_else(|| row.inconsistent("role", "cannot be read"))
+        })
+        .collect()
 }
 
 macro_rules! select_mandate {

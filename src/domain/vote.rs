@@ -1,0 +1,121 @@
+//! Votes: which human may approve what, and whether a vote still counts (DESIGN 2, "What an approval
+//! covers").
+
+use countersign_erp_source::Timestamp;
+
+use super::decision::Level;
+use super::names::Name;
+
+/// What a human is for one operation: read from the store at the moment it is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Standing {
+    /// An active accountant of the operation's company.
+    pub is_accountant: bool,
+    /// An active approver of the operation's company.
+    pub is_approver: bool,
+}
+
+/// Why a human's vote would not count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NoVote {
+    /// The principal's own payment needs somebody else.
+    #[error(
+        "the principal of the mandate does not approve its operations where a second person is needed"
+    )]
+    SelfApproval,
+    /// The human does not hold the role, or is not the principal whose step-up it is.
+    #[error("this human is not the one whose approval is needed")]
+    NotAnApprover,
+}
+
+/// Whether a human may vote for an operation of that principal at that level.
+///
+/// INVARIANT (I4, I11): four eyes are two persons, whatever roles the one of them holds.
+///
+/// # Errors
+/// [`NoVote`].
+pub fn may_vote(
+    level: Level,
+    principal: &Name,
+    voter: &Name,
+    standing: Standing,
+) -> Result<(), NoVote> {
+    let is_principal = voter == principal;
+    match level {
+        Level::StepUp if is_principal && standing.is_accountant => Ok(()),
+        Level::FourEyes if is_principal => Err(NoVote::SelfApproval),
+        Level::FourEyes if standing.is_approver => Ok(()),
+        // Where nobody is asked, nobody's vote counts.
+        Level::None | Level::StepUp | Level::FourEyes => Err(NoVote::NotAnApprover),
+    }
+}
+
+/// A vote that nobody has voided, with what its human is now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Vote {
+    /// Who.
+    pub voter: Name,
+    /// What the human is now.
+    pub standing: Standing,
+    /// For which hash.
+    pub hash: String,
+    /// Until when it counts.
+    pub expires_at: Timestamp,
+}
+
+impl Vote {
+    /// Whether it completes that level for that hash at that moment.
+    pub fn completes(&self, level: Level, principal: &Name, hash: &str, now: Timestamp) -> bool {
+        self.hash == hash
+            && now < self.expires_at
+            && may_vote(level, principal, &self.voter, self.standing).is_ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(text: &str) -> Name {
+        Name::parse(text).unwrap()
+    }
+
+    fn says(level: Level, voter: &str, accountant: bool, approver: bool) -> Result<(), NoVote> {
+        let standing = Standing { is_accountant: accountant, is_approver: approver };
+        may_vote(level, &name("marie"), &name(voter), standing)
+    }
+
+    #[test]
+    fn a_step_up_is_the_principals_own() {
+        assert_eq!(says(Level::StepUp, "marie", true, false), Ok(()));
+        assert_eq!(says(Level::StepUp, "marie", false, true), Err(NoVote::NotAnApprover));
+        assert_eq!(says(Level::StepUp, "paul", true, true), Err(NoVote::NotAnApprover));
+    }
+
+    #[test]
+    fn four_eyes_are_never_the_principals() {
+        assert_eq!(says(Level::FourEyes, "paul", false, true), Ok(()));
+        assert_eq!(says(Level::FourEyes, "paul", true, false), Err(NoVote::NotAnApprover));
+        assert_eq!(says(Level::FourEyes, "marie", true, true), Err(NoVote::SelfApproval));
+        assert_eq!(says(Level::FourEyes, "marie", false, false), Err(NoVote::SelfApproval));
+    }
+
+    #[test]
+    fn nobody_votes_where_nobody_is_asked() {
+        assert_eq!(says(Level::None, "marie", true, true), Err(NoVote::NotAnApprover));
+        assert_eq!(says(Level::None, "paul", true, true), Err(NoVote::NotAnApprover));
+    }
+
+    #[test]
+    fn a_vote_counts_for_its_hash_and_time_only() {
+        let standing = Standing { is_accountant: false, is_approver: true };
+        let expires_at = Timestamp::from_millis(10);
+        let vote = Vote { voter: name("paul"), standing, hash: "a".to_owned(), expires_at };
+        let at = |hash, millis| {
+            vote.completes(Level::FourEyes, &name("marie"), hash, Timestamp::from_millis(millis))
+        };
+        assert!(at("a", 9));
+        assert!(!at("b", 9));
+        assert!(!at("a", 10));
+    }
+}

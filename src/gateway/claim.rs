@@ -1,0 +1,191 @@
+//! What is judged under the claim's lock, and what a claim makes (DESIGN 3): one transaction in which
+//! how things stand in the store is read again, and policy asked again where the sums have moved.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use countersign_erp_source::{Marker, Timestamp};
+
+use super::Stored;
+use super::pack::{Case, Claim, Denial};
+use super::pipeline::{self, Evaluated, Permitted, Rulebook, Subject};
+use super::standing::{self, Asked, Standing};
+use crate::domain::decision::{Effect, Level, Stage};
+use crate::domain::operation::{Decision, Held, KeptFact, Operation, Substance};
+use crate::domain::reason::Reason;
+use crate::store::attempts::{Attempt, AttemptState};
+use crate::store::{StoreError, Unit};
+
+/// What a claim needs beside the case.
+#[derive(Debug, Clone)]
+pub(super) struct ClaimContext {
+    pub(super) marker: Marker,
+    pub(super) rulebook: Rulebook,
+    pub(super) daemon: String,
+    pub(super) not_after: Timestamp,
+    pub(super) lease_until: Timestamp,
+    pub(super) now: Timestamp,
+    /// Until when an operation that begins to wait now waits for a human.
+    pub(super) waits_until: Timestamp,
+}
+
+/// What stands under the claim's lock.
+pub(super) struct Stands {
+    /// What the policy permits, on the sums of this moment.
+    pub(super) permitted: Permitted,
+    /// Whether the right humans have voted for exactly that.
+    pub(super) approved: bool,
+    case: Arc<dyn Case>,
+    standing: Standing,
+    facts: BTreeMap<String, KeptFact>,
+}
+
+impl Stands {
+    /// Notes what was decided with the operation.
+    pub(super) fn put_into(&self, operation: &mut Operation, evaluated: &Evaluated) {
+        let permitted = &self.permitted;
+        operation.decision = permits(permitted, evaluated.policy.as_deref());
+        operation.level = permitted.level;
+        operation.barred_by = match permitted.level {
+            Level::None => Vec::new(),
+            Level::StepUp | Level::FourEyes => permitted.reasons.clone(),
+        };
+        operation.substance = Substance {
+            facts: self.facts.clone(),
+            hash: Some(permitted.hash.clone()),
+            ..evaluated.substance.clone()
+        };
+    }
+}
+
+/// What is judged under the lock.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Judging<'a> {
+    pub(super) operation: &'a Operation,
+    /// What the pipeline said before the lock.
+    pub(super) evaluated: &'a Evaluated,
+    /// The level that the operation holds on to.
+    pub(super) held: &'a Held,
+    /// Whether the operation may begin to wait for a human: then one more of its mandate does.
+    pub(super) may_begin_to_wait: bool,
+}
+
+/// What the pipeline permitted, judged again under the store's lock, in pure code: on the sums of
+/// the mandate, of the thing, and of what went out without a human.
+///
+/// INVARIANT (I2, and the limits on what goes out without a human): nothing is claimed on sums that
+/// were read before the lock.
+pub(super) async fn under_lock(
+    unit: &mut Unit<'_>,
+    judging: Judging<'_>,
+    context: &ClaimContext,
+) -> Stored<Result<Stands, Denial>> {
+    let evaluated = judging.evaluated;
+    let permitted = match &evaluated.verdict {
+        Ok(permitted) => permitted.clone(),
+        Err(denial) => return Ok(Err(denial.clone())),
+    };
+    let Some(case) = evaluated.case.clone() else {
+        return Ok(Err(Denial::new(Stage::Error, Reason::PolicyFailed)));
+    };
+    let origins = &judging.operation.origins;
+    let resolved = case.resolved();
+    let asked = Asked {
+        company: origins.company.clone(),
+        mandate: origins.mandate.clone(),
+        operation: judging.operation.id.clone(),
+        thing: resolved.thing.clone(),
+        counterparty: resolved.counterparty.clone(),
+        currency: resolved.amount.currency(),
+        at: context.now,
+    };
+    let standing = standing::read(unit.conn(), &asked).await?;
+    Ok(judging.stands(&context.rulebook, permitted, case, standing))
+}
+
+impl Judging<'_> {
+    fn stands(
+        self,
+        rulebook: &Rulebook,
+        permitted: Permitted,
+        case: Arc<dyn Case>,
+        standing: Standing,
+    ) -> Result<Stands, Denial> {
+        let (operation, evaluated) = (self.operation, self.evaluated);
+        let resolved = case.resolved();
+        let mandate = standing.judge(&operation.action, resolved)?;
+        standing.judge_sums(resolved)?;
+        let mut facts = evaluated.facts.clone();
+        case.add_volume(&mut facts, &standing.volume);
+        let permitted = if evaluated.volume == Some(standing.volume) {
+            permitted
+        } else {
+            let subject = Subject {
+                operation: &operation.id,
+                action: &operation.action,
+                args: &operation.args,
+                mandate,
+                held: self.held,
+            };
+            rulebook.decide(subject, case.as_ref(), &facts, &standing)?
+        };
+        if self.may_begin_to_wait && permitted.level != Level::None {
+            standing.judge_pending()?;
+        }
+        let approved = standing.is_approved(permitted.level, &permitted.hash);
+        Ok(Stands { permitted, approved, case, standing, facts: pipeline::keep(&facts) })
+    }
+}
+
+/// Makes the attempt of an operation that stands, with the order's exact text.
+pub(super) async fn make_attempt(
+    unit: &mut Unit<'_>,
+    operation: &Operation,
+    stands: &Stands,
+    context: &ClaimContext,
+) -> Stored<Attempt> {
+    let resolved = stands.case.resolved();
+    let seq = unit.next_order_seq().await?;
+    let total = stands.standing.pinned_total(resolved);
+    let claim = Claim {
+        marker: context.marker.clone(),
+        store: context.rulebook.store.clone(),
+        seq: u64::try_from(seq)
+            .map_err(|_negative| StoreError::inconsistent("store", "order_seq", "is negative"))?,
+        total,
+        not_after: context.not_after,
+    };
+    Ok(Attempt {
+        marker: context.marker.to_hex(),
+        seq,
+        operation: operation.id.clone(),
+        company: operation.origins.company.clone(),
+        thing: resolved.thing.clone(),
+        counterparty: resolved.counterparty.clone(),
+        amount: resolved.amount,
+        total,
+        order_text: stands.case.order(&claim),
+        operation_hash: stands.permitted.hash.clone(),
+        not_after: context.not_after,
+        lease_until: context.lease_until,
+        daemon: context.daemon.clone(),
+        state: AttemptState::Open,
+        payment: None,
+        claimed_at: context.now,
+    })
+}
+
+pub(super) fn permits(permitted: &Permitted, policy: Option<&str>) -> Decision {
+    let reasons = permitted.reasons.join(", ");
+    Decision {
+        effect: Effect::of_level(permitted.level),
+        stage: Stage::Policy,
+        reasons: permitted.reasons.clone(),
+        detail: match permitted.level {
+            Level::None => "permitted".to_owned(),
+            Level::StepUp => format!("needs the principal's vote: {reasons}"),
+            Level::FourEyes => format!("needs an approver's vote: {reasons}"),
+        },
+        policy: policy.map(ToOwned::to_owned),
+    }
+}
