@@ -8,3 +8,4 @@ pub mod mandate;
 pub mod names;
 pub mod operation;
 pub mod reason;
+pub mod role;

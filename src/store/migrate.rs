@@ -24,8 +24,11 @@ macro_rules! migration {
     };
 }
 
-const MIGRATIONS: &[Migration] =
-    &[migration!(1, "kernel", "0001_kernel.sql"), migration!(2, "gateway", "0002_gateway.sql")];
+const MIGRATIONS: &[Migration] = &[
+    migration!(1, "kernel", "0001_kernel.sql"),
+    migration!(2, "gateway", "0002_gateway.sql"),
+    migration!(4, "sessions", "0004_sessions.sql"),
+];
 
 /// Applies what is missing, within the transaction that the caller has opened and locked; refuses a
 /// store that holds what this version does not know.

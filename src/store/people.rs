@@ -7,39 +7,7 @@ use countersign_erp_source::{Amount, CompanyId, Currency, JournalId, Timestamp};
 use super::{Conn, Row, StoreError};
 use crate::domain::mandate::Mandate;
 use crate::domain::names::{MandateId, Name};
-
-/// What a human may do in a company (API 2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Role {
-    /// Principal of mandates, call-backs.
-    Accountant,
-    /// Four eyes, call-backs.
-    Approver,
-    /// Users and mandates.
-    Admin,
-    /// Reads everything.
-    Auditor,
-}
-
-impl Role {
-    /// All roles.
-    pub const ALL: [Self; 4] = [Self::Accountant, Self::Approver, Self::Admin, Self::Auditor];
-
-    /// The stable code.
-    pub fn code(self) -> &'static str {
-        match self {
-            Self::Accountant => "accountant",
-            Self::Approver => "approver",
-            Self::Admin => "admin",
-            Self::Auditor => "auditor",
-        }
-    }
-
-    /// The role with that code.
-    pub fn from_code(code: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|role| role.code() == code)
-    }
-}
+pub use crate::domain::role::Role;
 
 /// A human with one role in one company; several rows for several.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,6 +47,28 @@ pub async fn find_password(conn: &mut Conn<'_>, name: &Name) -> Result<Option<St
     let sql = "select password_hash from person where name = $1";
     let row = conn.fetch_optional(sql, &[name.as_str().into()]).await?;
     row.map(|row| row.text("password_hash")).transpose()
+}
+
+/// The stored hash of the password of a human who may act.
+pub async fn find_active_password(
+    conn: &mut Conn<'_>,
+    name: &Name,
+) -> Result<Option<String>, StoreError> {
+    let sql = "select password_hash from person where name = $1 and disabled_at is null";
+    let row = conn.fetch_optional(sql, &[name.as_str().into()]).await?;
+    row.map(|row| row.text("password_hash")).transpose()
+}
+
+/// The companies in which a human holds a role.
+pub async fn companies_of(conn: &mut Conn<'_>, name: &Name) -> Result<Vec<CompanyId>, StoreError> {
+    let sql = "select distinct company from person_role where person = $1 order by company";
+    let rows = conn.fetch_all(sql, &[name.as_str().into()]).await?;
+    rows.iter()
+        .map(|row| {
+            let bad = |_fault| row.inconsistent("company", "cannot be read");
+            CompanyId::new(row.text("company")?).map_err(bad)
+        })
+        .collect()
 }
 
 /// Sets a human's password. `false` if there is no such human.
