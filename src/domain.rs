@@ -7,6 +7,6 @@ pub mod facts;
 pub mod mandate;
 pub mod names;
 pub mod operation;
-pub mod person;
 pub mod reason;
+pub mod role;
 pub mod vote;

@@ -9,13 +9,17 @@ mod execution;
 pub mod freeze;
 pub mod mandates;
 pub mod pack;
+pub mod passwords;
 mod pipeline;
 pub mod policy;
 mod proposals;
 mod receipt;
 pub mod refusals;
+pub mod sessions;
 mod settling;
+mod sign_ins;
 mod standing;
+pub mod window;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -101,6 +105,10 @@ struct Inner {
     looked_at: Mutex<BTreeMap<OperationId, (Timestamp, Timestamp)>>,
     /// Wakes whoever waits for an operation to change.
     changed: Notify,
+    /// Looks at passwords.
+    hashing: passwords::Hashing,
+    /// Counts attempts to sign in.
+    sign_ins: sign_ins::SignIns,
 }
 
 impl fmt::Debug for Gateway {
@@ -133,6 +141,8 @@ impl Gateway {
             places: Arc::new(Semaphore::new(settling::AT_ONCE)),
             looked_at: Mutex::default(),
             changed,
+            hashing: passwords::Hashing::default(),
+            sign_ins: sign_ins::SignIns::default(),
         })))
     }
 

@@ -45,6 +45,7 @@ mod open;
 pub mod operations;
 pub mod people;
 mod query;
+pub mod sessions;
 mod unit;
 pub mod votes;
 mod writer;

@@ -1,22 +1,19 @@
 //! `user`: humans and their roles. Passwords are kept as argon2id hashes.
 
 use anyhow::{Context, anyhow, bail};
-use argon2::Argon2;
-use argon2::password_hash::PasswordHasher as _;
 use clap::Subcommand;
 use countersign_erp_source::CompanyId;
+use secrecy::SecretString;
 
 use super::{OPERATOR, password_from_stdin, say, table};
 use crate::app::Base;
 use crate::domain::names::Name;
 use crate::gateway::mandates;
+use crate::gateway::passwords::NewPassword;
 use crate::receipts::{Receipt, ReceiptKind};
 use crate::settings::Settings;
 use crate::store::people::{self, Role};
 use crate::store::{self, Unit};
-
-/// The shortest password that is taken.
-const PASSWORD_CHARS_MIN: usize = 8;
 
 /// Humans and their roles.
 #[derive(Debug, Subcommand)]
@@ -75,7 +72,7 @@ async fn act(base: &Base, command: User) -> anyhow::Result<()> {
         }
         User::Passwd { name, password_stdin } => {
             let name = parse(&name)?;
-            let hash = hash(&asked_password(password_stdin)?)?;
+            let hash = asked_password(password_stdin)?;
             changed(base, name, "password", move |unit, name| {
                 Box::pin(async move { people::set_password(unit.conn(), &name, &hash).await })
             })
@@ -96,23 +93,13 @@ fn parse(name: &str) -> anyhow::Result<Name> {
     Name::parse(name).with_context(|| format!("`{name}`"))
 }
 
+/// The argon2id hash of the password on standard input.
 fn asked_password(from_stdin: bool) -> anyhow::Result<String> {
     if !from_stdin {
         bail!("give the password on standard input, with `--password-stdin`");
     }
-    let password = password_from_stdin()?;
-    anyhow::ensure!(
-        password.chars().count() >= PASSWORD_CHARS_MIN,
-        "a password has at least {PASSWORD_CHARS_MIN} characters"
-    );
-    Ok(password)
-}
-
-/// The argon2id hash of a password, with its salt and parameters.
-fn hash(password: &str) -> anyhow::Result<String> {
-    let hash = Argon2::default().hash_password(password.as_bytes());
-    hash.map(|hash| hash.to_string())
-        .map_err(|fault| anyhow!("the password could not be hashed: {fault}"))
+    let password = NewPassword::new(SecretString::from(password_from_stdin()?))?;
+    Ok(password.hash()?)
 }
 
 async fn add(
@@ -136,7 +123,7 @@ async fn add(
             password_from_stdin()?;
             String::new()
         }
-        (false, from_stdin) => hash(&asked_password(from_stdin)?)?,
+        (false, from_stdin) => asked_password(from_stdin)?,
     };
     let (person, of, now) = (name.clone(), company.clone(), base.clock.now());
     let written = base

@@ -80,6 +80,11 @@ own_id!(
     AlarmId,
     "al"
 );
+own_id!(
+    /// A session of a signed-in human. No secret: the token is another text.
+    SessionId,
+    "se"
+);
 
 /// The name of a human or an agent.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -28,7 +28,7 @@ macro_rules! reasons {
 
 reasons! {
     /// The token is absent, malformed, not ours, or its signature does not verify.
-    TokenInvalid = "token_invalid", "the mandate token is not valid here";
+    TokenInvalid = "token_invalid", "the token is not valid here";
     /// The mandate's time is over.
     MandateExpired = "mandate_expired", "the mandate has expired";
     /// The mandate was revoked, or its principal is no active accountant any more.
@@ -115,6 +115,12 @@ reasons! {
     ErpContradicts = "erp_contradicts_store", "the ERP and the store contradict each other; everything is frozen";
     /// What was booked is not what was approved.
     BookedOtherwise = "booked_otherwise", "what the ERP booked is not what was decided";
+    /// No such human, another password, or a human who may not act.
+    CredentialsInvalid = "credentials_invalid", "user or password is not right";
+    /// The session has ended, or there never was one.
+    SessionInvalid = "session_invalid", "the session has ended; sign in again";
+    /// Too many attempts to sign in.
+    SignInLimited = "sign_in_limited", "too many attempts to sign in";
 }
 
 #[cfg(test)]

@@ -1,35 +1,61 @@
-//! Who calls: the bearer of a mandate token. It knows the header; whether the token stands is the
-//! gateway's to say.
+//! Who calls: the bearer of a mandate token, or of a session's. It knows the header; whether the
+//! token stands is the gateway's to say.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use axum::extract::{ConnectInfo, FromRequestParts};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, Method, header};
+use axum::http::{HeaderMap, Method, StatusCode, header};
 
 use super::Shared;
 use super::problem::Problem;
-use super::rates::Kind;
+use super::rates::{Holder, Kind};
 use crate::domain::reason::Reason;
 use crate::gateway::authn::{AuthnError, Caller};
+use crate::gateway::sessions::{Human, is_session_token};
 
 /// A caller with a mandate that stands, who has not called too often.
 #[derive(Debug)]
 pub(super) struct Agent(pub(super) Caller);
 
-impl FromRequestParts<Shared> for Agent {
+/// A human who is signed in and has not called too often.
+#[derive(Debug)]
+pub(super) struct HumanCaller(pub(super) Human);
+
+/// Either of the two.
+#[derive(Debug)]
+pub(super) enum Anyone {
+    Agent(Caller),
+    Human(Human),
+}
+
+/// Somebody who is not yet anybody: for signing in. No agent signs in (API 2).
+#[derive(Debug)]
+pub(super) struct Stranger {
+    /// Where he calls from.
+    pub(super) address: IpAddr,
+}
+
+impl FromRequestParts<Shared> for Anyone {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, shared: &Shared) -> Result<Self, Problem> {
         let gateway = shared.gateway();
         let outcome = match bearer(&parts.headers) {
-            Some(token) => gateway.authenticate(token).await,
+            Some(token) if is_session_token(token) => {
+                gateway.authenticate_human(token).await.map(Self::Human)
+            }
+            Some(token) => gateway.authenticate(token).await.map(Self::Agent),
             None => Err(AuthnError::Refused(Reason::TokenInvalid)),
         };
         if let Err(AuthnError::Refused(reason)) = &outcome {
             shared.state().refusals.note(address(parts), *reason, gateway.now());
         }
         let caller = outcome?;
+        let holder = match &caller {
+            Self::Agent(caller) => Holder::Mandate(caller.mandate.id.clone()),
+            Self::Human(human) => Holder::Session(human.session().clone()),
+        };
         // Withdrawing counts as a read: a caller that proposed too much may still take it back.
         let withdraws = parts.uri.path().ends_with("/cancel");
         let kind = if withdraws || matches!(parts.method, Method::GET | Method::HEAD) {
@@ -37,10 +63,54 @@ impl FromRequestParts<Shared> for Agent {
         } else {
             Kind::Proposal
         };
-        let counted = shared.0.rates.count(&caller.mandate.id, kind, gateway.now());
+        let counted = shared.0.rates.count(holder, kind, gateway.now());
         counted.map_err(Problem::rate_limited)?;
-        Ok(Self(caller))
+        Ok(caller)
     }
+}
+
+impl FromRequestParts<Shared> for Agent {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, shared: &Shared) -> Result<Self, Problem> {
+        match Anyone::from_request_parts(parts, shared).await? {
+            Anyone::Agent(caller) => Ok(Self(caller)),
+            Anyone::Human(_) => {
+                let detail = "this call is for callers with a mandate; a session does not open it";
+                Err(Problem::new(StatusCode::FORBIDDEN, "agents_only", detail))
+            }
+        }
+    }
+}
+
+impl FromRequestParts<Shared> for HumanCaller {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, shared: &Shared) -> Result<Self, Problem> {
+        match Anyone::from_request_parts(parts, shared).await? {
+            Anyone::Human(human) => Ok(Self(human)),
+            Anyone::Agent(_) => Err(humans_only()),
+        }
+    }
+}
+
+impl FromRequestParts<Shared> for Stranger {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, shared: &Shared) -> Result<Self, Problem> {
+        // A credential that stands no more keeps nobody from signing in.
+        if let Some(token) = bearer(&parts.headers).filter(|token| !is_session_token(token))
+            && shared.gateway().authenticate(token).await.is_ok()
+        {
+            return Err(humans_only());
+        }
+        Ok(Self { address: address(parts) })
+    }
+}
+
+fn humans_only() -> Problem {
+    let detail = "this call is for signed-in humans; a mandate does not open it";
+    Problem::new(StatusCode::FORBIDDEN, "humans_only", detail)
 }
 
 /// The token of the one header that there may be.

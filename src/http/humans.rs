@@ -1,12 +1,12 @@
-//! What agents cannot call: everything that approves, issues or widens anything (API 2).
+//! Calls of humans that are not there yet. No agent opens them (API 2).
 
 use axum::http::StatusCode;
 
-use super::caller::Agent;
+use super::caller::HumanCaller;
 use super::problem::Problem;
 
-/// The answer to a caller with a mandate. One without is not let in at all.
-pub(super) async fn humans_only(_agent: Agent) -> Problem {
-    let detail = "this call is for signed-in humans; a mandate does not open it";
-    Problem::new(StatusCode::FORBIDDEN, "humans_only", detail)
+/// The answer to a human; everybody else is refused before it.
+pub(super) async fn not_yet(_human: HumanCaller) -> Problem {
+    let detail = "this call is not there yet";
+    Problem::new(StatusCode::NOT_IMPLEMENTED, "not_implemented", detail)
 }

@@ -55,9 +55,18 @@ impl Problem {
     }
 
     pub(super) fn rate_limited(retry_after_secs: u64) -> Self {
-        let detail = "too many calls under this mandate; try again when `Retry-After` is over";
+        let detail = "too many calls with this token; try again when `Retry-After` is over";
         let problem = Self::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", detail);
-        Self { retry_after_secs: Some(retry_after_secs), ..problem }
+        problem.after(retry_after_secs)
+    }
+
+    /// Says in how many seconds to try again.
+    pub(super) fn after(self, secs: u64) -> Self {
+        Self { retry_after_secs: Some(secs), ..self }
+    }
+
+    pub(super) fn forbidden(code: &'static str, detail: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(StatusCode::FORBIDDEN, code, detail)
     }
 
     pub(super) fn internal() -> Self {

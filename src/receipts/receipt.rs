@@ -60,6 +60,8 @@ kinds! {
     /// Orders of the ERP's table that a restored store took over.
     OrdersAdopted = "orders_adopted",
     DaemonStarted = "daemon_started",
+    /// A human signed in: one for each session.
+    SignedIn = "signed_in",
 }
 
 impl ReceiptKind {

@@ -28,6 +28,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!(1, "kernel", "0001_kernel.sql"),
     migration!(2, "gateway", "0002_gateway.sql"),
     migration!(3, "votes", "0003_votes.sql"),
+    migration!(4, "sessions", "0004_sessions.sql"),
 ];
 
 /// Applies what is missing, within the transaction that the caller has opened and locked; refuses a

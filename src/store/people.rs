@@ -7,8 +7,7 @@ use countersign_erp_source::{Amount, CompanyId, Currency, JournalId, Timestamp};
 use super::{Conn, Row, StoreError};
 use crate::domain::mandate::Mandate;
 use crate::domain::names::{MandateId, Name};
-
-pub use crate::domain::person::Role;
+pub use crate::domain::role::Role;
 
 /// A human with one role in one company; several rows for several.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,6 +47,28 @@ pub async fn find_password(conn: &mut Conn<'_>, name: &Name) -> Result<Option<St
     let sql = "select password_hash from person where name = $1";
     let row = conn.fetch_optional(sql, &[name.as_str().into()]).await?;
     row.map(|row| row.text("password_hash")).transpose()
+}
+
+/// The stored hash of the password of a human who may act.
+pub async fn find_active_password(
+    conn: &mut Conn<'_>,
+    name: &Name,
+) -> Result<Option<String>, StoreError> {
+    let sql = "select password_hash from person where name = $1 and disabled_at is null";
+    let row = conn.fetch_optional(sql, &[name.as_str().into()]).await?;
+    row.map(|row| row.text("password_hash")).transpose()
+}
+
+/// The companies in which a human holds a role.
+pub async fn companies_of(conn: &mut Conn<'_>, name: &Name) -> Result<Vec<CompanyId>, StoreError> {
+    let sql = "select distinct company from person_role where person = $1 order by company";
+    let rows = conn.fetch_all(sql, &[name.as_str().into()]).await?;
+    rows.iter()
+        .map(|row| {
+            let bad = |_fault| row.inconsistent("company", "cannot be read");
+            CompanyId::new(row.text("company")?).map_err(bad)
+        })
+        .collect()
 }
 
 /// Sets a human's password. `false` if there is no such human.

@@ -21,6 +21,9 @@ pub(crate) const NOBODYS: &str = "NL91ABNA0417164300";
 /// The red-fox company's own.
 pub(crate) const FOX_SOURCE: &str = "BE68539007547034";
 
+/// What every human of the tests signs in with.
+pub(crate) const PASSWORD: &str = "a password of hers";
+
 /// How long anything may take before a test gives up.
 const PATIENCE: Duration = Duration::from_mins(1);
 
@@ -68,6 +71,14 @@ impl Answer {
         let found = (self.status.as_u16(), self.text("/status"), self.text("/decision/stage"));
         assert_eq!(found, (status, "denied".to_owned(), stage.to_owned()), "{}", self.json);
         assert!(self.reasons().iter().any(|found| found == reason), "{}", self.json);
+    }
+
+    /// Fails unless it is a problem with that status and code.
+    #[track_caller]
+    pub(crate) fn is_problem(&self, status: u16, code: &str) {
+        let found = (self.status.as_u16(), self.text("/code"));
+        assert_eq!(found, (status, code.to_owned()), "{}", self.json);
+        assert_eq!(self.headers["content-type"], "application/problem+json");
     }
 
     #[track_caller]
@@ -150,7 +161,7 @@ impl Installation {
 
     pub(crate) fn add_user(&self, name: &str, role: &str, company: &str) {
         let add = ["user", "add", name, "--role", role, "--company", company, "--password-stdin"];
-        self.ok(&add, "a password of hers\n");
+        self.ok(&add, &format!("{PASSWORD}\n"));
     }
 
     /// A mandate of marie's for `ap-agent`, with more options.
@@ -259,6 +270,18 @@ impl Daemon {
         Agent { http: http(), base: self.base.clone(), token: token.to_owned() }
     }
 
+    /// Nobody yet.
+    pub(crate) fn stranger(&self) -> Agent {
+        self.agent("")
+    }
+
+    /// A human of the tests, signed in.
+    pub(crate) async fn sign_in(&self, user: &str) -> Agent {
+        let answer = self.stranger().sign_in(user, PASSWORD).await;
+        assert_eq!(answer.status.as_u16(), 201, "{}", answer.json);
+        self.agent(&answer.text("/token"))
+    }
+
     /// Ends the process at once, as a power cut would.
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
@@ -363,7 +386,7 @@ impl Drop for Daemon {
     }
 }
 
-/// A caller with a mandate.
+/// A caller with the token of a mandate, or of a session.
 #[derive(Debug, Clone)]
 pub(crate) struct Agent {
     http: Client,
@@ -385,7 +408,8 @@ pub(crate) fn pay_to(bill: &str, payee: &Value, amount: &str) -> Value {
 
 impl Agent {
     pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {
-        self.http.request(method, format!("{}{path}", self.base)).bearer_auth(&self.token)
+        let request = self.http.request(method, format!("{}{path}", self.base));
+        if self.token.is_empty() { request } else { request.bearer_auth(&self.token) }
     }
 
     pub(crate) async fn send(&self, request: RequestBuilder) -> Answer {
@@ -412,6 +436,19 @@ impl Agent {
 
     pub(crate) async fn post(&self, path: &str) -> Answer {
         self.send(self.request(Method::POST, path)).await
+    }
+
+    pub(crate) async fn post_json(&self, path: &str, body: &Value) -> Answer {
+        self.send(self.request(Method::POST, path).json(body)).await
+    }
+
+    pub(crate) async fn delete(&self, path: &str) -> Answer {
+        self.send(self.request(Method::DELETE, path)).await
+    }
+
+    pub(crate) async fn sign_in(&self, user: &str, password: &str) -> Answer {
+        let body = json!({ "user": user, "password": password });
+        self.post_json("/v1/sessions", &body).await
     }
 
     /// The only operation of this caller once it has that status.

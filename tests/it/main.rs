@@ -25,6 +25,8 @@ mod live;
 #[cfg(test)]
 mod payments;
 #[cfg(test)]
+mod people;
+#[cfg(test)]
 mod receipts;
 #[cfg(test)]
 mod store;

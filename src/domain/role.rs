@@ -1,6 +1,6 @@
-//! A human and what one may do in a company.
+//! What a human may do in a company (API 2).
 
-/// What a human may do in a company (API 2).
+/// A role of a human in one company.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Role {
     /// Principal of mandates, call-backs.
