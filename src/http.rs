@@ -4,6 +4,7 @@
 //! It turns requests into calls of the gateway and answers into JSON. It does not know what is
 //! permitted, where anything is kept, or which ERP stands behind. No HTTP type leaves this folder.
 
+mod approvals;
 mod body;
 mod caller;
 #[cfg_attr(not(test), expect(dead_code, reason = "the calls that need all of it come next"))]
@@ -146,10 +147,10 @@ fn humans() -> Router<Shared> {
     Router::new()
         .route("/v1/sessions", post(sessions::sign_in))
         .route("/v1/sessions/current", delete(sessions::sign_out))
-        .route("/v1/approvals", get(not_yet))
-        .route("/v1/operations/{id}/approve", post(not_yet))
-        .route("/v1/operations/{id}/reject", post(not_yet))
-        .route("/v1/operations/{id}/settle", post(not_yet))
+        .route("/v1/approvals", get(approvals::list))
+        .route("/v1/operations/{id}/approve", post(approvals::approve))
+        .route("/v1/operations/{id}/reject", post(approvals::reject))
+        .route("/v1/operations/{id}/settle", post(approvals::settle))
         .route("/v1/vendors/{vendor_id}/callbacks", post(not_yet))
         .route("/v1/vendors/{vendor_id}/phone-confirmations", post(not_yet))
         .route("/v1/vendors/{vendor_id}/bank-confirmations", post(not_yet))

@@ -187,6 +187,8 @@ pub struct Substance {
     pub facts: BTreeMap<String, KeptFact>,
     /// The hash that approvals are bound to.
     pub hash: Option<String>,
+    /// The ERP's own record ids and figures that it is bound to, by name.
+    pub records: BTreeMap<String, String>,
 }
 
 /// An operation as the store holds it.

@@ -12,7 +12,7 @@ use super::claim::{ClaimContext, Judging, make_attempt, under_lock};
 use super::execution::{Claimed, FREE, denied, get, moved};
 use super::pipeline::Evaluated;
 use super::proposals::EXECUTING_WAIT;
-use super::{CallError, Gateway, Stored, receipt};
+use super::{CallError, Gateway, Stored, kill_point, receipt};
 use crate::domain::decision::{Effect, Level, Stage};
 use crate::domain::names::{Name, OperationId, VoteId};
 use crate::domain::operation::{Operation, Status};
@@ -100,6 +100,7 @@ impl Gateway {
             .await??
             .value;
         self.0.changed.notify_waiters();
+        kill_point("after_vote");
         if let Err(fault) = self.decide_voted(&voted).await {
             // The vote is durable; the settle worker comes by.
             let fault = anyhow::Error::new(fault);

@@ -176,15 +176,15 @@ pub(super) async fn make_attempt(
 }
 
 pub(super) fn permits(permitted: &Permitted, policy: Option<&str>) -> Decision {
-    let reasons = permitted.reasons.join(", ");
+    let because = &permitted.because;
     Decision {
         effect: Effect::of_level(permitted.level),
         stage: Stage::Policy,
         reasons: permitted.reasons.clone(),
         detail: match permitted.level {
             Level::None => "permitted".to_owned(),
-            Level::StepUp => format!("needs the principal's vote: {reasons}"),
-            Level::FourEyes => format!("needs an approver's vote: {reasons}"),
+            Level::StepUp => format!("Needs the principal's vote. {because}"),
+            Level::FourEyes => format!("Needs an approver's vote. {because}"),
         },
         policy: policy.map(ToOwned::to_owned),
     }

@@ -15,7 +15,7 @@ use super::pack::{Case, Denial, Resolved, Volume};
 use super::policy::{Policies, PolicyFailure, PolicyRequest};
 use super::standing::{self, Asked, Standing};
 use super::{Gateway, hex};
-use crate::domain::decision::{Level, Stage};
+use crate::domain::decision::{Effect, Level, Stage};
 use crate::domain::facts::{FactValue, Facts};
 use crate::domain::mandate::Mandate;
 use crate::domain::names::OperationId;
@@ -55,6 +55,8 @@ pub(super) struct Permitted {
     pub(super) level: Level,
     /// For a level above none the rules that barred the one below, else the permits.
     pub(super) reasons: Vec<String>,
+    /// The same in the words of the rules.
+    pub(super) because: String,
     /// The canonical text of all that was decided on.
     pub(super) hashed: String,
     /// Its SHA-256: what votes are bound to.
@@ -118,6 +120,11 @@ impl Gateway {
             counterparty: Some(resolved.counterparty.clone()),
             amount: Some(resolved.amount),
             params: resolved.params.clone(),
+            records: resolved
+                .records
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), value.clone()))
+                .collect(),
             ..Substance::default()
         };
         run.case = Some(Arc::clone(&case));
@@ -191,7 +198,7 @@ impl Rulebook {
                 cooling_off_days: self.cooling_off_days,
             })
             .map_err(|failure| failed(&failure))?;
-        let level = level_of(decided.effect, &decided.reasons)?;
+        let level = self.level_of(decided.effect, &decided.reasons)?;
         // INVARIANT (I11): the floor stands below the policy text and is asked whatever it said.
         let floor = case.floor(facts);
         if let Some(first) = floor.first() {
@@ -202,7 +209,28 @@ impl Rulebook {
         let (level, reasons) = not_below(subject.held, level, decided.reasons);
         let hashed = self.hashed(subject, resolved, facts, level, &reasons)?;
         let hash = hex(digest::digest(&digest::SHA256, hashed.as_bytes()).as_ref());
-        Ok(Permitted { level, reasons, hashed, hash })
+        let because = self.in_words(&reasons);
+        Ok(Permitted { level, reasons, because, hashed, hash })
+    }
+
+    fn level_of(&self, effect: Effect, reasons: &[String]) -> Result<Level, Denial> {
+        match effect {
+            Effect::Allow => Ok(Level::None),
+            Effect::StepUp => Ok(Level::StepUp),
+            Effect::FourEyes => Ok(Level::FourEyes),
+            Effect::Deny => Err(Denial {
+                stage: Stage::Policy,
+                reasons: reasons.to_vec(),
+                detail: self.in_words(reasons),
+                evidence: BTreeMap::new(),
+            }),
+        }
+    }
+
+    /// What the rules of those ids say of themselves.
+    fn in_words(&self, ids: &[String]) -> String {
+        let words = ids.iter().map(|id| self.policies.reason_text(id).unwrap_or(id));
+        words.collect::<Vec<&str>>().join(" ")
     }
 
     /// The canonical form of all that was decided on. SHA-256 over it is the hash that approvals are
@@ -296,21 +324,6 @@ pub(super) fn keep(facts: &Facts) -> BTreeMap<String, KeptFact> {
             (name.to_owned(), kept)
         })
         .collect()
-}
-
-fn level_of(effect: crate::domain::decision::Effect, reasons: &[String]) -> Result<Level, Denial> {
-    use crate::domain::decision::Effect;
-    match effect {
-        Effect::Allow => Ok(Level::None),
-        Effect::StepUp => Ok(Level::StepUp),
-        Effect::FourEyes => Ok(Level::FourEyes),
-        Effect::Deny => Err(Denial {
-            stage: Stage::Policy,
-            reasons: reasons.to_vec(),
-            detail: format!("the policy forbids it: {}", reasons.join(", ")),
-            evidence: BTreeMap::new(),
-        }),
-    }
 }
 
 /// INVARIANT (I6): a policy that does not evaluate denies.

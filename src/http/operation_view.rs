@@ -1,5 +1,5 @@
-//! An operation as JSON (API 3), as a caller with a mandate sees it: values masked, of the facts
-//! only those that agents see, of the receipt only its hash.
+//! An operation as JSON (API 3). A caller with a mandate sees values masked, of the facts only those
+//! that agents see, of the receipt only its hash; a signed-in human sees all.
 
 use std::collections::BTreeMap;
 
@@ -24,6 +24,9 @@ pub(super) struct OperationView<'a> {
     operation_hash: Option<&'a str>,
     params: BTreeMap<&'a str, ParamView<'a>>,
     facts: BTreeMap<&'a str, &'a Value>,
+    /// What humans look at before they vote: the ERP's own ids and figures.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    records: BTreeMap<&'a str, &'a str>,
     approval: Option<ApprovalView>,
     result: Option<&'a OperationResult>,
     receipt: ReceiptView<'a>,
@@ -60,12 +63,30 @@ struct ApprovalView {
 
 #[derive(Debug, Serialize)]
 struct ReceiptView<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seq: Option<i64>,
     hash: &'a str,
+}
+
+/// Who sees an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Eyes {
+    Agent,
+    Human,
 }
 
 impl<'a> OperationView<'a> {
     /// The operation for its own agent.
     pub(super) fn for_agent(operation: &'a Operation, public_url: &str) -> Self {
+        Self::seen_by(Eyes::Agent, operation, public_url)
+    }
+
+    /// The operation for a signed-in human of its company.
+    pub(super) fn for_human(operation: &'a Operation, public_url: &str) -> Self {
+        Self::seen_by(Eyes::Human, operation, public_url)
+    }
+
+    fn seen_by(eyes: Eyes, operation: &'a Operation, public_url: &str) -> Self {
         let (origins, decision) = (&operation.origins, &operation.decision);
         let substance = &operation.substance;
         Self {
@@ -86,26 +107,40 @@ impl<'a> OperationView<'a> {
             params: substance
                 .params
                 .iter()
-                .map(|(name, param)| (name.as_str(), masked(param)))
+                .map(|(name, param)| (name.as_str(), param_view(eyes, param)))
                 .collect(),
             facts: substance
                 .facts
                 .iter()
-                .filter(|(_, fact)| fact.agents_see)
+                .filter(|(_, fact)| eyes == Eyes::Human || fact.agents_see)
                 .map(|(name, fact)| (name.as_str(), &fact.value))
                 .collect(),
+            records: records(eyes, operation),
             approval: approval(operation, public_url),
             result: operation.result.as_ref(),
-            receipt: ReceiptView { hash: &operation.receipt.hash },
+            receipt: ReceiptView {
+                seq: (eyes == Eyes::Human).then_some(operation.receipt.seq),
+                hash: &operation.receipt.hash,
+            },
             created_at: operation.created_at,
             updated_at: operation.updated_at,
         }
     }
 }
 
-fn masked(param: &Param) -> ParamView<'_> {
+/// The records that a human sees. The account's fingerprint says nothing to anybody.
+fn records(eyes: Eyes, operation: &Operation) -> BTreeMap<&str, &str> {
+    let records = &operation.substance.records;
+    records
+        .iter()
+        .filter(|(name, _)| eyes == Eyes::Human && *name != "account_fingerprint")
+        .map(|(name, value)| (name.as_str(), value.as_str()))
+        .collect()
+}
+
+fn param_view(eyes: Eyes, param: &Param) -> ParamView<'_> {
     ParamView {
-        value: &param.masked,
+        value: if eyes == Eyes::Human { &param.value } else { &param.masked },
         origin: param.origin,
         reference: &param.reference,
         bound: param.bound.as_deref(),
@@ -212,6 +247,11 @@ mod tests {
                 ]
                 .into(),
                 hash: Some("ab".to_owned()),
+                records: [
+                    ("account_fingerprint".to_owned(), "f0".to_owned()),
+                    ("vendor_name".to_owned(), "ACME SAS".to_owned()),
+                ]
+                .into(),
                 ..Substance::default()
             },
             level: Level::FourEyes,
@@ -245,6 +285,24 @@ mod tests {
             r#""updated_at":"2026-11-01T08:00:00.123Z"}"#,
         );
         assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn a_human_sees_whole_values_all_facts_and_the_receipt() {
+        let operation = pending();
+        let human = OperationView::for_human(&operation, "https://pay.example.com/");
+        let human = serde_json::to_value(&human).unwrap();
+        assert_eq!(human["params"]["payee_iban"]["value"], "FR7630006000011234567890189");
+        assert_eq!(human["facts"], json!({ "iban_age_days": 2, "vendor_auto_24h_e2": 124_000 }));
+        assert_eq!(human["receipt"], json!({ "seq": 41, "hash": "cd" }));
+        assert_eq!(human["records"], json!({ "vendor_name": "ACME SAS" }));
+        // All else is the same.
+        let agent = OperationView::for_agent(&operation, "https://pay.example.com/");
+        let mut agent = serde_json::to_value(&agent).unwrap();
+        for name in ["params", "facts", "records", "receipt"] {
+            agent[name] = human[name].clone();
+        }
+        assert_eq!(agent, human);
     }
 
     #[test]

@@ -110,7 +110,7 @@ pub(super) async fn list(
 }
 
 /// Does the work in a task of its own: a caller who hangs up drops the handler, not the work.
-async fn to_its_end<T, W, F>(shared: &Shared, work: W) -> Result<T, Problem>
+pub(super) async fn to_its_end<T, W, F>(shared: &Shared, work: W) -> Result<T, Problem>
 where
     W: FnOnce(Gateway) -> F,
     F: Future<Output = T> + Send + 'static,
@@ -141,7 +141,7 @@ fn wrong_state(code: &'static str, done: &str, operation: &Operation) -> Problem
     Problem::new(StatusCode::CONFLICT, code, detail)
 }
 
-fn operation_id(text: &str) -> Result<OperationId, Problem> {
+pub(super) fn operation_id(text: &str) -> Result<OperationId, Problem> {
     OperationId::parse(text).map_err(|_bad| Problem::not_found())
 }
 

@@ -124,6 +124,7 @@ impl Params {
 /// A list that is given in pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum List {
+    Approvals,
     Bills,
     Operations,
 }
@@ -131,6 +132,7 @@ pub(super) enum List {
 impl List {
     fn tag(self) -> &'static str {
         match self {
+            Self::Approvals => "approvals:",
             Self::Bills => "bills:",
             Self::Operations => "operations:",
         }

@@ -16,7 +16,7 @@ macro_rules! select {
             "request_digest, args, prepare, status, effect, stage, reasons, detail, ",
             "policy_digest, thing, counterparty, amount_minor, currency, params, facts, ",
             "operation_hash, level, waits_until, result, receipt_seq, receipt_hash, created_at, ",
-            "updated_at, version, barred_by, ",
+            "updated_at, version, barred_by, records, ",
             "(select string_agg(vote.voter, ' ') from vote where vote.operation = operation.id ",
             "and vote.operation_hash = operation.operation_hash ",
             "and vote.state in ('cast', 'spent')) as granted_by ",
@@ -282,9 +282,9 @@ pub async fn insert(
                idempotency_key, request_digest, args, prepare, status, effect, stage, reasons, \
                detail, policy_digest, thing, counterparty, amount_minor, currency, params, facts, \
                operation_hash, level, waits_until, result, reserved, executing_since, receipt_seq, \
-               receipt_hash, barred_by, created_at, updated_at, version) values ($1, $2, $3, $4, $5, $6, $7, \
-               $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, \
-               $25, $26, $27, $28, $29, $30, $31, $32, $33, $34)";
+               receipt_hash, barred_by, records, created_at, updated_at, version) values ($1, $2, $3, $4, $5, $6, \
+               $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, \
+               $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35)";
     let mut args: Vec<Val> = vec![
         operation.id.as_str().into(),
         operation.action.as_str().into(),
@@ -325,8 +325,8 @@ pub async fn update(
                amount_minor = $9, currency = $10, params = $11, facts = $12, \
                operation_hash = $13, level = $14, waits_until = $15, result = $16, \
                reserved = $17, executing_since = $18, receipt_seq = $19, receipt_hash = $20, \
-               barred_by = $21, updated_at = $22, mandate = $23, prepare = $24, \
-               version = version + 1 where id = $25 and version = $26";
+               barred_by = $21, records = $22, updated_at = $23, mandate = $24, prepare = $25, \
+               version = version + 1 where id = $26 and version = $27";
     let mut args = moving(now, reservation)?;
     args.extend([
         now.updated_at.as_millis().into(),
@@ -367,6 +367,7 @@ fn moving(operation: &Operation, reservation: Reservation) -> Result<Vec<Val>, S
         operation.receipt.seq.into(),
         operation.receipt.hash.as_str().into(),
         json(serde_json::to_string(&operation.barred_by))?.into(),
+        json(serde_json::to_string(&substance.records))?.into(),
     ])
 }
 
@@ -416,6 +417,7 @@ fn from_row(row: &Row) -> Result<Operation, StoreError> {
             params: serde_json::from_str(&json("params")?).map_err(parse("params"))?,
             facts: serde_json::from_str(&json("facts")?).map_err(parse("facts"))?,
             hash: row.opt_text("operation_hash")?,
+            records: serde_json::from_str(&json("records")?).map_err(parse("records"))?,
         },
         level: Level::from_number(row.int("level")?).ok_or_else(|| bad("level"))?,
         barred_by: serde_json::from_str(&json("barred_by")?).map_err(parse("barred_by"))?,

@@ -34,3 +34,4 @@ mod store;
 mod support;
 #[cfg(test)]
 mod tidy;
+mod votes;

@@ -313,10 +313,12 @@ impl Sandbox {
         Ok(writing.commit().await?)
     }
 
-    /// Lets the next calls made for an operation fail.
+    /// Lets the next calls made for an operation fail; none any more with `times` 0.
     pub async fn put_fault(&self, request: &FaultRequest) -> Result<(), ControlError> {
         if request.times == 0 {
-            return Err(FieldError::new("times", "must be at least 1").into());
+            let mut writing = self.inner.write().await?;
+            faults::take_back(&mut writing.tx, request).await?;
+            return Ok(writing.commit().await?);
         }
         let lasts = match (&request.lasts, request.what) {
             (Some(text), _) => parse_duration("for", text, SLOW_MAX)?,

@@ -90,7 +90,7 @@ pub struct FaultRequest {
     pub on: FaultPoint,
     /// What happens to them.
     pub what: FaultKind,
-    /// How many of them.
+    /// How many of them; 0 takes back what was asked for and has not happened.
     #[serde(default = "once")]
     pub times: u32,
     /// With `slow`, how long.
@@ -165,6 +165,19 @@ pub(crate) async fn add(
         .bind(request.what.as_str())
         .bind(i64::from(request.times))
         .bind(i64::try_from(lasts.as_millis()).unwrap_or(i64::MAX))
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
+/// Takes back the faults of that kind that wait there.
+pub(crate) async fn take_back(
+    conn: &mut SqliteConnection,
+    request: &FaultRequest,
+) -> Result<(), TableError> {
+    sqlx::query("update fault set times_left = 0 where hits = $1 and what = $2")
+        .bind(request.on.as_str())
+        .bind(request.what.as_str())
         .execute(conn)
         .await?;
     Ok(())

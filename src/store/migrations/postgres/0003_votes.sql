@@ -15,6 +15,7 @@ create index vote_by_operation on vote (operation, state);
 create index vote_by_voter on vote (voter, state);
 create index vote_waiting on vote (state, operation) where state = 'cast';
 alter table operation add column barred_by text not null default '[]';
+alter table operation add column records text not null default '{}';
 create index operation_awaiting on operation (company, status, id);
 create index operation_automatic on operation (company, executing_since, counterparty, amount_minor) where reserved = 1 and level = 0;
 create index adopted_order_by_time on adopted_order (company, booked_at);

@@ -1,0 +1,116 @@
+//! A human ends an `unknown` that the daemon could not settle.
+
+use serde_json::{Value, json};
+
+use super::Office;
+use crate::daemon::{Agent, Answer, pay};
+use crate::support::on_both;
+
+/// More failed look-ups than any test waits for.
+const FOR_LONG: u32 = 100_000;
+
+async fn settle(human: &Agent, operation: &Answer, body: Value) -> Answer {
+    let path = format!("/v1/operations/{}/settle", operation.text("/id"));
+    human.post_json(&path, &body).await
+}
+
+fn booked() -> Value {
+    json!({ "outcome": "booked", "payment_ref": "P-77", "reason": "seen in the ERP" })
+}
+
+fn not_booked() -> Value {
+    json!({ "outcome": "not_booked", "reason": "no such payment in the ERP" })
+}
+
+/// An operation whose answer was lost, with an ERP that cannot be asked about it.
+async fn unknown(office: &Office) -> Answer {
+    office.daemon.fault("register_payment", "lost_answer", 1).await;
+    office.daemon.fault("find_payment", "unreachable", FOR_LONG).await;
+    office.agent.propose("k1", &pay("INV-1", "V-100", "1200.00")).await;
+    office.agent.until_only(&office.daemon, "unknown").await
+}
+
+#[tokio::test]
+async fn an_approver_who_is_not_the_principal_settles_what_is_unknown() {
+    on_both(async |place| {
+        let office = Office::at(place).await;
+        let daemon = &office.daemon;
+        let unknown = unknown(&office).await;
+        let marie = daemon.sign_in("marie").await;
+        settle(&marie, &unknown, booked()).await.is_problem(403, "self_approval");
+        for other in ["anna", "adam", "axel"] {
+            let human = daemon.sign_in(other).await;
+            settle(&human, &unknown, booked()).await.is_problem(403, "not_an_approver");
+        }
+        let fritz = daemon.sign_in("fritz").await;
+        settle(&fritz, &unknown, booked()).await.is_problem(404, "not_found");
+        settle(&office.agent, &unknown, booked()).await.is_problem(403, "humans_only");
+        let paul = daemon.sign_in("paul").await;
+        let bad = [
+            json!({ "outcome": "booked", "reason": "no id" }),
+            json!({ "outcome": "not_booked", "payment_ref": "P-1", "reason": "an id" }),
+            json!({ "outcome": "perhaps", "reason": "who knows" }),
+            json!({ "outcome": "not_booked" }),
+        ];
+        for body in bad {
+            settle(&paul, &unknown, body).await.is_problem(400, "invalid_field");
+        }
+        let settled = settle(&paul, &unknown, booked()).await;
+        settled.is_executed();
+        assert_eq!(settled.text("/result/payment_ref"), "P-77");
+        assert_eq!(settled.text("/result/amount"), "1200.00");
+        assert_eq!(settled.json["result"]["amount_due"], Value::Null);
+        settle(&paul, &unknown, not_booked()).await.is_problem(409, "already_decided");
+        // It counts for the bill.
+        let again = office.agent.propose("k2", &pay("INV-1", "V-100", "1200.00")).await;
+        again.is_denied(403, "execution", "already_paid");
+        assert_eq!(daemon.payments().await.len(), 1);
+        let export = office.installation.ok(&["receipts", "export"], "");
+        assert!(export.contains("settled_by_hand"), "{export}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn nothing_is_said_to_be_absent_before_the_orders_time_is_over() {
+    on_both(async |place| {
+        let office = Office::at(place).await;
+        let daemon = &office.daemon;
+        let unknown = unknown(&office).await;
+        let paul = daemon.sign_in("paul").await;
+        settle(&paul, &unknown, not_booked()).await.is_problem(409, "order_still_valid");
+        daemon.advance("1h").await;
+        let settled = settle(&paul, &unknown, not_booked()).await;
+        assert_eq!((settled.status.as_u16(), settled.text("/status").as_str()), (200, "failed"));
+        assert_eq!(settled.reasons(), ["not_booked"]);
+        // He was wrong, and the ERP's own record keeps the bill from being paid twice.
+        let again = office.agent.propose("k2", &pay("INV-1", "V-100", "1200.00")).await;
+        again.is_denied(403, "policy", "bill-must-be-open");
+        assert_eq!(daemon.payments().await.len(), 1);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_the_erp_can_say_by_now_is_what_is_written_down() {
+    let office = Office::new().await;
+    let daemon = &office.daemon;
+    let unknown = unknown(&office).await;
+    let paul = daemon.sign_in("paul").await;
+    daemon.advance("1h").await;
+    daemon.fault("find_payment", "unreachable", 0).await;
+    let settled = settle(&paul, &unknown, not_booked()).await;
+    assert_eq!(settled.text("/status"), "executed", "{}", settled.json);
+    assert_ne!(settled.text("/result/payment_ref"), "P-77");
+    assert_eq!(settled.text("/result/amount_due"), "0.00");
+}
+
+#[tokio::test]
+async fn only_what_is_unknown_is_settled_by_hand() {
+    let office = Office::new().await;
+    let paul = office.daemon.sign_in("paul").await;
+    let pending = office.four_eyes("k1").await;
+    settle(&paul, &pending, booked()).await.is_problem(409, "already_decided");
+    let executed = office.agent.propose("k2", &pay("INV-2", "V-200", "340.00")).await;
+    settle(&paul, &executed, not_booked()).await.is_problem(409, "already_decided");
+}
