@@ -1,5 +1,5 @@
-//! An operation as JSON (API 3), as a caller with a mandate sees it: values masked, of the facts
-//! only those that agents see, of the receipt only its hash.
+//! An operation as JSON (API 3). A caller with a mandate sees values masked, of the facts only those
+//! that agents see, of the receipt only its hash; a signed-in human sees all.
 
 use std::collections::BTreeMap;
 
@@ -8,6 +8,7 @@ use countersign_erp_source::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::ap::reading::Eyes;
 use crate::domain::decision::{Level, Stage};
 use crate::domain::operation::{Operation, OperationResult, Origin, Param, Status};
 
@@ -60,12 +61,14 @@ struct ApprovalView {
 
 #[derive(Debug, Serialize)]
 struct ReceiptView<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seq: Option<i64>,
     hash: &'a str,
 }
 
 impl<'a> OperationView<'a> {
-    /// The operation for its own agent.
-    pub(super) fn for_agent(operation: &'a Operation, public_url: &str) -> Self {
+    /// The operation as those eyes see it: its own agent's, or a human's of its company.
+    pub(super) fn of(operation: &'a Operation, eyes: Eyes, public_url: &str) -> Self {
         let (origins, decision) = (&operation.origins, &operation.decision);
         let substance = &operation.substance;
         Self {
@@ -86,26 +89,29 @@ impl<'a> OperationView<'a> {
             params: substance
                 .params
                 .iter()
-                .map(|(name, param)| (name.as_str(), masked(param)))
+                .map(|(name, param)| (name.as_str(), param_view(eyes, param)))
                 .collect(),
             facts: substance
                 .facts
                 .iter()
-                .filter(|(_, fact)| fact.agents_see)
+                .filter(|(_, fact)| eyes == Eyes::Human || fact.agents_see)
                 .map(|(name, fact)| (name.as_str(), &fact.value))
                 .collect(),
             approval: approval(operation, public_url),
             result: operation.result.as_ref(),
-            receipt: ReceiptView { hash: &operation.receipt.hash },
+            receipt: ReceiptView {
+                seq: (eyes == Eyes::Human).then_some(operation.receipt.seq),
+                hash: &operation.receipt.hash,
+            },
             created_at: operation.created_at,
             updated_at: operation.updated_at,
         }
     }
 }
 
-fn masked(param: &Param) -> ParamView<'_> {
+fn param_view(eyes: Eyes, param: &Param) -> ParamView<'_> {
     ParamView {
-        value: &param.masked,
+        value: if eyes == Eyes::Human { &param.value } else { &param.masked },
         origin: param.origin,
         reference: &param.reference,
         bound: param.bound.as_deref(),
@@ -226,7 +232,7 @@ mod tests {
     #[test]
     fn an_agent_sees_its_operation_masked() {
         let operation = pending();
-        let view = OperationView::for_agent(&operation, "https://pay.example.com/");
+        let view = OperationView::of(&operation, Eyes::Agent, "https://pay.example.com/");
         let text = serde_json::to_string(&view).unwrap();
         let expected = concat!(
             r#"{"id":"op_00000000000000000000000000000007","action":"invoice.pay","#,
@@ -242,6 +248,23 @@ mod tests {
             r#""updated_at":"2026-11-01T08:00:00.123Z"}"#,
         );
         assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn a_human_sees_whole_values_all_facts_and_the_receipt() {
+        let operation = pending();
+        let human = OperationView::of(&operation, Eyes::Human, "https://pay.example.com/");
+        let human = serde_json::to_value(&human).unwrap();
+        assert_eq!(human["params"]["payee_iban"]["value"], "FR7630006000011234567890189");
+        assert_eq!(human["facts"], json!({ "iban_age_days": 2, "vendor_auto_24h_e2": 124_000 }));
+        assert_eq!(human["receipt"], json!({ "seq": 41, "hash": "cd" }));
+        // All else is the same.
+        let agent = OperationView::of(&operation, Eyes::Agent, "https://pay.example.com/");
+        let mut agent = serde_json::to_value(&agent).unwrap();
+        for name in ["params", "facts", "receipt"] {
+            agent[name] = human[name].clone();
+        }
+        assert_eq!(agent, human);
     }
 
     #[test]
