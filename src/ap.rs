@@ -9,6 +9,7 @@ mod facts;
 mod invoice_pay;
 mod orders;
 pub mod reading;
+mod source;
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;

@@ -7,20 +7,21 @@
 mod approvals;
 mod body;
 mod caller;
-#[cfg_attr(not(test), expect(dead_code, reason = "the calls that need all of it come next"))]
 mod company;
 mod envelope;
-#[cfg_attr(not(test), expect(dead_code, reason = "the calls that need all of it come next"))]
 mod fields;
 mod health;
 mod hosts;
 mod humans;
+mod mandates;
 mod operation_view;
 mod operations;
+mod people;
 mod problem;
 mod query;
 mod rates;
 mod readings;
+mod receipts;
 mod sandbox;
 mod serve;
 mod sessions;
@@ -130,6 +131,7 @@ pub fn router(state: HttpState) -> Router {
         .with_state(shared)
 }
 
+/// The calls of agents (API 3). What reads bills, vendors and operations is humans' as well.
 fn agents() -> Router<Shared> {
     Router::new()
         .route("/v1/bills", get(readings::bills))
@@ -160,10 +162,10 @@ fn humans() -> Router<Shared> {
         .route("/v1/alarms/{id}/close", post(not_yet))
         .route("/v1/freezes", get(not_yet).post(not_yet))
         .route("/v1/freezes/{id}", delete(not_yet))
-        .route("/v1/mandates", get(not_yet).post(not_yet))
-        .route("/v1/mandates/{id}/revoke", post(not_yet))
-        .route("/v1/receipts", get(not_yet))
-        .route("/v1/receipts/{seq}", get(not_yet))
-        .route("/v1/users", get(not_yet).post(not_yet))
-        .route("/v1/users/{name}/disable", post(not_yet))
+        .route("/v1/mandates", get(mandates::list).post(mandates::issue))
+        .route("/v1/mandates/{id}/revoke", post(mandates::revoke))
+        .route("/v1/receipts", get(receipts::list))
+        .route("/v1/receipts/{seq}", get(receipts::one))
+        .route("/v1/users", get(people::list).post(people::add))
+        .route("/v1/users/{name}/disable", post(people::disable))
 }

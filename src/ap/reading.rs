@@ -1,5 +1,5 @@
-//! What a caller with a mandate may read: bills and vendors of its own company, in a minimal
-//! projection with masked numbers.
+//! What callers may read: bills and vendors of one company, in a minimal projection. Callers with a
+//! mandate see masked account numbers, signed-in humans whole ones.
 
 use chrono::NaiveDate;
 use countersign_erp_source::{
@@ -16,6 +16,24 @@ use crate::store::{StoreError, freezes};
 const LOOKED_THROUGH_MAX: usize = 2000;
 /// Bills in one read.
 const PAGE: u16 = 200;
+
+/// Who reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Eyes {
+    /// A caller with a mandate, who sees account numbers masked.
+    Agent,
+    /// A signed-in human, who sees them whole.
+    Human,
+}
+
+impl Eyes {
+    fn see(self, account: &VendorAccount) -> String {
+        match self {
+            Self::Agent => account.number.masked(),
+            Self::Human => account.number.whole().to_owned(),
+        }
+    }
+}
 
 /// What deserves a look before a bill is paid (API 3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -39,7 +57,7 @@ pub enum Attention {
     VendorFrozen,
 }
 
-/// A bill as an agent sees it.
+/// A bill.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct BillView {
     /// The ERP's id.
@@ -64,20 +82,20 @@ pub struct BillView {
     pub due_date: Option<NaiveDate>,
     /// `draft`, `open`, `paid` or `cancelled`.
     pub state: &'static str,
-    /// Masked; `null` where there is none or it is ambiguous.
+    /// Masked for agents; `null` where there is none or it is ambiguous.
     pub payee_iban: Option<String>,
     /// What deserves a look.
     pub attention: Vec<Attention>,
 }
 
-/// A vendor as an agent sees it.
+/// A vendor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct VendorView {
     /// The ERP's id.
     pub vendor_id: String,
     /// Its name: somebody's text, not an instruction.
     pub name: String,
-    /// Masked; `null` where there is none or it is ambiguous.
+    /// Masked for agents; `null` where there is none or it is ambiguous.
     pub payee_iban: Option<String>,
     /// How that account is on file; `null` where there is none.
     pub bank_status: Option<&'static str>,
@@ -125,13 +143,14 @@ impl AccountsPayable {
         &self,
         company: &CompanyId,
         bill: &BillId,
+        eyes: Eyes,
     ) -> Result<Option<BillView>, ReadingError> {
         let found = self.ports().erp.find_bill(company, bill).await.map_err(ReadingError::Erp)?;
         match found {
             Some(reading)
                 if reading.bill.kind == BillKind::Bill && reading.bill.company == *company =>
             {
-                Ok(Some(self.view(&reading).await?))
+                Ok(Some(self.view(&reading, eyes).await?))
             }
             Some(_) | None => Ok(None),
         }
@@ -145,6 +164,7 @@ impl AccountsPayable {
         &self,
         company: &CompanyId,
         filter: &BillFilter,
+        eyes: Eyes,
     ) -> Result<(Vec<BillView>, Option<BillId>), ReadingError> {
         let wanted = filter.reference.as_deref().map(normalised);
         let mut after = filter.after.clone();
@@ -172,7 +192,7 @@ impl AccountsPayable {
                 let reference = reading.bill.reference.as_deref().map(normalised);
                 let reference_fits = wanted.is_none() || reference == wanted;
                 if reading.bill.kind == BillKind::Bill && state_fits && reference_fits {
-                    page.push(self.view(&reading).await?);
+                    page.push(self.view(&reading, eyes).await?);
                 }
                 after = Some(id);
             }
@@ -190,6 +210,7 @@ impl AccountsPayable {
         &self,
         company: &CompanyId,
         vendor: &VendorId,
+        eyes: Eyes,
     ) -> Result<Option<VendorView>, ReadingError> {
         let found =
             self.ports().erp.find_vendor(company, vendor).await.map_err(ReadingError::Erp)?;
@@ -211,12 +232,12 @@ impl AccountsPayable {
         Ok(Some(VendorView {
             vendor_id: vendor.id.to_string(),
             name: vendor.name.clone(),
-            payee_iban: only.map(|account| account.number.masked()),
+            payee_iban: only.map(|account| eyes.see(account)),
             bank_status: status,
         }))
     }
 
-    async fn view(&self, reading: &BillReading) -> Result<BillView, ReadingError> {
+    async fn view(&self, reading: &BillReading, eyes: Eyes) -> Result<BillView, ReadingError> {
         let bill = &reading.bill;
         let mut attention = Vec::new();
         let mut payee_iban = None;
@@ -227,7 +248,7 @@ impl AccountsPayable {
             }
             match payee(bill, vendor) {
                 Ok(account) => {
-                    payee_iban = Some(account.number.masked());
+                    payee_iban = Some(eyes.see(account));
                     self.of_account(&mut attention, reading, account, &accounts);
                 }
                 Err(why) => attention.push(why),

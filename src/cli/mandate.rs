@@ -8,6 +8,7 @@ use super::{OPERATOR, say, table};
 use crate::app::{App, Base};
 use crate::domain::names::{MandateId, Name};
 use crate::gateway::mandates::{self, Grant};
+use crate::gateway::people::By;
 use crate::settings::{Settings, parse_duration};
 use crate::store::{Role, people};
 
@@ -99,15 +100,14 @@ async fn issue_mandate(app: &App, issue: Issue) -> anyhow::Result<()> {
         calls_max: issue.max_calls,
         ttl: parse_duration(&issue.ttl).map_err(|fault| anyhow!("`--ttl`: {fault}"))?,
     };
-    let (_, token) = app.gateway.issue(grant, OPERATOR).await?;
+    let (_, token) = app.gateway.issue(grant, By::Operator).await?;
     say(token)
 }
 
 /// The company's own account with that number, as the ERP has it.
 async fn source(app: &App, company: &CompanyId, number: &str) -> anyhow::Result<SourceAccount> {
     let iban = Iban::parse(number).context("`--source-account`")?;
-    let accounts = app.reading.ports().erp.source_accounts(company).await?;
-    accounts.into_iter().find(|account| account.iban == iban).ok_or_else(|| {
+    app.reading.source_account(company, &iban).await?.ok_or_else(|| {
         anyhow!("`--source-account`: `{company}` pays from no such account ({iban})")
     })
 }

@@ -5,15 +5,14 @@ use clap::Subcommand;
 use countersign_erp_source::CompanyId;
 use secrecy::SecretString;
 
-use super::{OPERATOR, password_from_stdin, say, table};
+use super::{password_from_stdin, say, table};
 use crate::app::Base;
 use crate::domain::names::Name;
-use crate::gateway::mandates;
+use crate::domain::role::Role;
 use crate::gateway::passwords::NewPassword;
-use crate::receipts::{Receipt, ReceiptKind};
+use crate::gateway::people::{self, By, NewRole, PeopleError};
 use crate::settings::Settings;
-use crate::store::people::{self, Role};
-use crate::store::{self, Unit};
+use crate::store;
 
 /// Humans and their roles.
 #[derive(Debug, Subcommand)]
@@ -62,28 +61,27 @@ pub(super) async fn run(settings: Settings, command: User) -> anyhow::Result<()>
 }
 
 async fn act(base: &Base, command: User) -> anyhow::Result<()> {
+    let now = base.clock.now();
     match command {
         User::Add { name, role, company, password_stdin } => {
             let role = Role::from_code(&role).ok_or_else(|| {
                 anyhow!("`{role}` is none of accountant, approver, admin, auditor")
             })?;
             let company = CompanyId::new(company).context("`--company`")?;
-            add(base, &parse(&name)?, role, &company, password_stdin).await
+            add(base, NewRole { name: parse(&name)?, company, role }, password_stdin).await
         }
         User::Passwd { name, password_stdin } => {
             let name = parse(&name)?;
             let hash = asked_password(password_stdin)?;
-            changed(base, name, "password", move |unit, name| {
-                Box::pin(async move { people::set_password(unit.conn(), &name, &hash).await })
-            })
-            .await
+            said(&name, "password", people::set_password(&base.store, &name, hash, now).await)
         }
-        User::Disable { name } => disable(base, parse(&name)?).await,
+        User::Disable { name } => {
+            let name = parse(&name)?;
+            said(&name, "disabled", people::disable(&base.store, &name, now).await)
+        }
         User::Enable { name } => {
-            changed(base, parse(&name)?, "enabled", |unit, name| {
-                Box::pin(async move { people::set_disabled(unit.conn(), &name, None).await })
-            })
-            .await
+            let name = parse(&name)?;
+            said(&name, "enabled", people::enable(&base.store, &name, now).await)
         }
         User::List => list(base).await,
     }
@@ -102,119 +100,36 @@ fn asked_password(from_stdin: bool) -> anyhow::Result<String> {
     Ok(password.hash()?)
 }
 
-async fn add(
-    base: &Base,
-    name: &Name,
-    role: Role,
-    company: &CompanyId,
-    password_stdin: bool,
-) -> anyhow::Result<()> {
-    let wanted = name.clone();
-    let there = base
-        .store
-        .read(move |conn| Box::pin(async move { people::find_password(conn, &wanted).await }))
-        .await?
-        .is_some();
-    let hash = match (there, password_stdin) {
+async fn add(base: &Base, new: NewRole, password_stdin: bool) -> anyhow::Result<()> {
+    let hash = match (people::exists(&base.store, &new.name).await?, password_stdin) {
         // A human who is there keeps the password; a new role asks for none.
-        (true, false) => String::new(),
+        (true, false) => None,
         (true, true) => {
             // Read, so that a pipe does not break, and left alone: `user passwd` changes one.
             password_from_stdin()?;
-            String::new()
+            None
         }
-        (false, from_stdin) => asked_password(from_stdin)?,
+        (false, from_stdin) => Some(asked_password(from_stdin)?),
     };
-    let (person, of, now) = (name.clone(), company.clone(), base.clock.now());
-    let written = base
-        .store
-        .write(move |unit| {
-            Box::pin(async move {
-                let added = people::add_role(unit.conn(), &person, &hash, &of, role, now).await?;
-                if added {
-                    unit.receipt(Receipt {
-                        kind: ReceiptKind::UserAdded,
-                        at: now,
-                        company: Some(of.to_string()),
-                        operation: None,
-                        data: serde_json::json!({
-                            "by": OPERATOR, "role": role.code(), "user": person.as_str(),
-                        }),
-                    })?;
-                }
-                Ok(added)
-            })
-        })
-        .await?;
-    if written.value {
-        say(format!("{name} is {} of {company}", role.code()))
-    } else {
-        bail!("{name} is {} of {company} already", role.code())
+    let text = format!("{} is {} of {}", new.name, new.role.code(), new.company);
+    match people::add(&base.store, new, hash, By::Operator, base.clock.now()).await {
+        Ok(_) => say(text),
+        Err(PeopleError::RoleHeld) => bail!("{text} already"),
+        Err(fault) => Err(fault.into()),
     }
 }
 
-type Change = Box<
-    dyn for<'c> FnOnce(
-            &'c mut Unit<'_>,
-            Name,
-        ) -> store::BoxFuture<'c, Result<bool, store::StoreError>>
-        + Send,
->;
-
-async fn changed<F>(base: &Base, name: Name, what: &'static str, change: F) -> anyhow::Result<()>
-where
-    F: for<'c> FnOnce(
-            &'c mut Unit<'_>,
-            Name,
-        ) -> store::BoxFuture<'c, Result<bool, store::StoreError>>
-        + Send
-        + 'static,
-{
-    let change: Change = Box::new(change);
-    let (person, now) = (name.clone(), base.clock.now());
-    let written = base
-        .store
-        .write(move |unit| {
-            Box::pin(async move {
-                if !change(unit, person.clone()).await? {
-                    return Ok(false);
-                }
-                unit.receipt(Receipt {
-                    kind: ReceiptKind::UserChanged,
-                    at: now,
-                    company: None,
-                    operation: None,
-                    data: serde_json::json!({
-                        "by": OPERATOR, "change": what, "user": person.as_str(),
-                    }),
-                })?;
-                Ok(true)
-            })
-        })
-        .await?;
-    anyhow::ensure!(written.value, "there is no such user to change: `{name}`");
-    say(format!("{name}: {what}"))
-}
-
-async fn disable(base: &Base, name: Name) -> anyhow::Result<()> {
-    let now = base.clock.now();
-    changed(base, name, "disabled", move |unit, name| {
-        Box::pin(async move {
-            if !people::set_disabled(unit.conn(), &name, Some(now)).await? {
-                return Ok(false);
-            }
-            for mandate in people::mandates_granted_by(unit.conn(), &name).await? {
-                let because = "its principal was disabled";
-                mandates::revoke_within(unit, &mandate.id, because, OPERATOR, now).await?;
-            }
-            Ok(true)
-        })
-    })
-    .await
+fn said(name: &Name, what: &str, done: Result<(), PeopleError>) -> anyhow::Result<()> {
+    match done {
+        Ok(()) => say(format!("{name}: {what}")),
+        Err(PeopleError::NotFound) => bail!("there is no such user to change: `{name}`"),
+        Err(fault) => Err(fault.into()),
+    }
 }
 
 async fn list(base: &Base) -> anyhow::Result<()> {
-    let people = base.store.read(|conn| Box::pin(async move { people::list(conn).await })).await?;
+    let people =
+        base.store.read(|conn| Box::pin(async move { store::people::list(conn).await })).await?;
     let rows: Vec<Vec<String>> = people
         .into_iter()
         .map(|person| {

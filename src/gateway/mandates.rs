@@ -1,11 +1,13 @@
-//! Mandates: issued by the operator (later by admins), revoked at once with all consequences.
+//! Mandates: issued by the operator or by admins, revoked at once with all consequences.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use countersign_erp_source::{Amount, CompanyId, Currency, SourceAccount, Timestamp};
 
-use super::{Gateway, authn, proposals};
+use super::people::By;
+use super::sessions::Human;
+use super::{CallError, Gateway, authn, proposals};
 use crate::domain::mandate::Mandate;
 use crate::domain::names::{MandateId, Name};
 use crate::domain::operation::Status;
@@ -13,6 +15,11 @@ use crate::ids::NoRandomness;
 use crate::receipts::{Receipt, ReceiptKind};
 use crate::store::people::{self, Role};
 use crate::store::{Store, StoreError, Unit, operations};
+
+/// The longest time that a mandate may be issued for.
+pub const TTL_MAX: Duration = Duration::from_hours(90 * 24);
+/// The most calls that it may limit to.
+pub const CALLS_MAX: i64 = 1_000_000_000;
 
 /// What a new mandate grants.
 #[derive(Debug, Clone)]
@@ -65,6 +72,17 @@ pub enum MandateError {
     /// Budget or number of calls is not above zero.
     #[error("a budget, a number of calls and a time are greater than zero")]
     Nothing,
+    /// Too long a time, or too many calls to be a limit.
+    #[error("a mandate is for at most {} days and {CALLS_MAX} calls", TTL_MAX.as_secs() / 86_400)]
+    TooMuch,
+    /// Whoever issues it is no active admin of the company any more.
+    #[error("`{admin}` is no active admin of `{company}`")]
+    NotAnAdmin {
+        /// Who.
+        admin: Name,
+        /// Of which company.
+        company: CompanyId,
+    },
     /// No such mandate, or revoked before.
     #[error("no mandate `{0}` is in force")]
     NotInForce(MandateId),
@@ -84,7 +102,7 @@ impl Gateway {
     ///
     /// # Errors
     /// [`MandateError`].
-    pub async fn issue(&self, grant: Grant, by: &str) -> Result<(Mandate, String), MandateError> {
+    pub async fn issue(&self, grant: Grant, by: By) -> Result<(Mandate, String), MandateError> {
         self.check_grant(&grant)?;
         let id = MandateId::from_uuid(self.ordered_id().map_err(MandateError::Randomness)?);
         let now = self.now();
@@ -105,18 +123,72 @@ impl Gateway {
         };
         let token = authn::token(self.keys().mandate(), self.store().id(), &mandate)
             .map_err(MandateError::Signature)?;
-        let (kept, digest, by) = (mandate.clone(), authn::token_digest(&token), by.to_owned());
+        let (kept, digest) = (mandate.clone(), authn::token_digest(&token));
         let written = self
             .store()
-            .write(move |unit| Box::pin(async move { issue(unit, &kept, &digest, &by).await }))
+            .write_or_undo(move |unit| {
+                Box::pin(async move { issue(unit, &kept, &digest, &by).await })
+            })
             .await
             .map_err(MandateError::Store)?;
-        if written.value {
-            Ok((mandate, token))
-        } else {
-            let (principal, company) = (mandate.principal, mandate.company);
-            Err(MandateError::NotAPrincipal { principal, company })
+        written.map(|_| (mandate, token))
+    }
+
+    /// The mandates of a company after that id, ascending; of one principal where one is given.
+    ///
+    /// # Errors
+    /// [`CallError::Store`].
+    pub async fn mandates_of(
+        &self,
+        company: &CompanyId,
+        principal: Option<&Name>,
+        after: String,
+        limit: u16,
+    ) -> Result<Vec<Mandate>, CallError> {
+        let (company, principal) = (company.clone(), principal.cloned());
+        let limit = i64::from(limit);
+        let found = self.store().read(move |conn| {
+            Box::pin(async move {
+                people::mandates_of(conn, &company, principal.as_ref(), &after, limit).await
+            })
+        });
+        Ok(found.await?)
+    }
+
+    /// A mandate of one of the human's companies.
+    ///
+    /// INVARIANT (I8): another company's is as good as none.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn mandate_for(&self, human: &Human, id: &MandateId) -> Result<Mandate, CallError> {
+        let wanted = id.clone();
+        let found = self
+            .store()
+            .read(move |conn| Box::pin(async move { people::find_mandate(conn, &wanted).await }))
+            .await?;
+        let mandate = found.map(|(mandate, _)| mandate);
+        mandate.filter(|mandate| human.belongs_to(&mandate.company)).ok_or(CallError::NotFound)
+    }
+
+    /// Revokes a mandate, for whoever may; one that was revoked stays as it was. Gives it as it is.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn revoke_for(
+        &self,
+        human: &Human,
+        id: &MandateId,
+        because: &str,
+    ) -> Result<Mandate, CallError> {
+        let by = human.name().as_str();
+        let revoked = revoke(self.store(), id, because, by, self.now()).await;
+        // One that is not in force was revoked before.
+        if let Err(MandateError::Store(fault)) = revoked {
+            return Err(fault.into());
         }
+        self.0.changed.notify_waiters();
+        self.mandate_for(human, id).await
     }
 
     fn check_grant(&self, grant: &Grant) -> Result<(), MandateError> {
@@ -133,7 +205,11 @@ impl Gateway {
         let some = grant.budget.is_none_or(Amount::is_positive)
             && grant.calls_max.is_none_or(|most| most > 0)
             && !grant.ttl.is_zero();
-        if some { Ok(()) } else { Err(MandateError::Nothing) }
+        if !some {
+            return Err(MandateError::Nothing);
+        }
+        let few = grant.calls_max.is_none_or(|most| most <= CALLS_MAX);
+        if few && grant.ttl <= TTL_MAX { Ok(()) } else { Err(MandateError::TooMuch) }
     }
 }
 
@@ -163,11 +239,19 @@ async fn issue(
     unit: &mut Unit<'_>,
     mandate: &Mandate,
     token_digest: &str,
-    by: &str,
-) -> Result<bool, StoreError> {
+    by: &By,
+) -> Result<Result<(), MandateError>, StoreError> {
     let (principal, company) = (&mandate.principal, &mandate.company);
+    if let By::Human(admin) = by {
+        // What held when he was let in may not hold any more.
+        if !people::holds_role(unit.conn(), admin, company, Role::Admin).await? {
+            let (admin, company) = (admin.clone(), company.clone());
+            return Ok(Err(MandateError::NotAnAdmin { admin, company }));
+        }
+    }
     if !people::holds_role(unit.conn(), principal, company, Role::Accountant).await? {
-        return Ok(false);
+        let (principal, company) = (principal.clone(), company.clone());
+        return Ok(Err(MandateError::NotAPrincipal { principal, company }));
     }
     people::insert_mandate(unit.conn(), mandate, token_digest).await?;
     unit.receipt(Receipt {
@@ -178,7 +262,7 @@ async fn issue(
         data: serde_json::json!({
             "agent": mandate.agent.as_str(),
             "budget": mandate.budget.map(|budget| budget.to_string()),
-            "by": by,
+            "by": by.as_str(),
             "calls_max": mandate.calls_max,
             "currency": mandate.currency.code(),
             "expires_at": mandate.expires_at,
@@ -190,7 +274,7 @@ async fn issue(
             "token": token_digest,
         }),
     })?;
-    Ok(true)
+    Ok(Ok(()))
 }
 
 /// Revokes within a unit of work, with the operations that wait under the mandate.

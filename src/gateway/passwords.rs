@@ -100,7 +100,6 @@ impl Hashing {
     }
 
     /// The hash of a new password.
-    #[expect(dead_code, reason = "the calls that need it come next")]
     pub(super) async fn hash(
         &self,
         tasks: &TaskTracker,

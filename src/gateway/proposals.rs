@@ -333,7 +333,7 @@ impl Gateway {
         self.wait_until(id, wait, |operation| operation.status != Status::Executing).await
     }
 
-    async fn wait_until(
+    pub(super) async fn wait_until(
         &self,
         id: OperationId,
         wait: Duration,

@@ -5,17 +5,17 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
-use serde_json::json;
 
 use super::Shared;
 use super::body::JsonBytes;
 use super::caller::HumanCaller;
-use super::company::company_of;
+use super::company::About;
 use super::fields::{Fields, invalid};
 use super::operation_view::{OperationView, http_status};
 use super::operations::{operation_id, to_its_end};
 use super::problem::{self, Problem};
-use super::query::{List, NoParams, Params, Segments};
+use super::query::{List, NoParams, Segments};
+use crate::ap::reading::Eyes;
 use crate::domain::operation::Operation;
 use crate::domain::reason::Reason;
 use crate::domain::vote::NoVote;
@@ -32,21 +32,13 @@ pub(super) async fn list(
     HumanCaller(human): HumanCaller,
     uri: Uri,
 ) -> Result<Response, Problem> {
-    let params = Params::read(&uri, &["company", "limit", "cursor"])?;
-    let company = company_of(&human, params.text("company"))?;
-    let limit = params.limit()?;
-    let after = params.after(List::Approvals)?.unwrap_or_default();
-    // One more than asked for says whether there is another page.
-    let more = limit.saturating_add(1);
-    let found = shared.gateway().awaiting(human.name(), &company, after, more).await;
-    let mut found = found.map_err(ApprovalError::Store)?;
-    let is_last = found.len() <= usize::from(limit);
-    found.truncate(usize::from(limit));
-    let last = found.last().filter(|_| !is_last);
-    let next_cursor = last.map(|operation| List::Approvals.cursor(operation.id.as_str()));
+    let About { company, params, .. } = About::by_human(&human, &uri, &["limit", "cursor"])?;
+    let page = params.page(List::Approvals)?;
+    let found = shared.gateway().awaiting(human.name(), &company, page.after(), page.more()).await;
+    let found = found.map_err(ApprovalError::Store)?;
     let url = &shared.state().public_url;
-    let items: Vec<_> = found.iter().map(|found| OperationView::for_human(found, url)).collect();
-    Ok(Json(json!({ "items": items, "next_cursor": next_cursor })).into_response())
+    let view = |found| OperationView::of(found, Eyes::Human, url);
+    Ok(page.answer(&found, |found| found.id.as_str(), view))
 }
 
 /// `POST /v1/operations/{id}/approve`
@@ -89,9 +81,10 @@ pub(super) async fn settle(
 ) -> Result<Response, Problem> {
     let fields = Fields::read(&body, &["outcome", "payment_ref", "reason"])?;
     let reason = fields.text("reason")?.to_owned();
-    let form = "the ERP's id of the payment, of at most 64 characters";
-    let short = |text: &str| (text.len() <= PAYMENT_REF_CHARS).then(|| text.to_owned());
-    let payment_ref = fields.opt_parse("payment_ref", form, short)?;
+    let payment_ref = fields.opt_text("payment_ref")?.map(ToOwned::to_owned);
+    if payment_ref.as_ref().is_some_and(|text| text.chars().count() > PAYMENT_REF_CHARS) {
+        return Err(invalid("payment_ref", "the ERP's id of the payment, at most 64 characters"));
+    }
     let found = match (fields.text("outcome")?, payment_ref) {
         ("booked", Some(payment_ref)) => ByHand::Booked { payment_ref },
         ("booked", None) => return Err(invalid("payment_ref", "needed for what is booked")),
@@ -109,7 +102,7 @@ pub(super) async fn settle(
 }
 
 fn answered(shared: &Shared, operation: &Operation) -> Response {
-    let view = OperationView::for_human(operation, &shared.state().public_url);
+    let view = OperationView::of(operation, Eyes::Human, &shared.state().public_url);
     (http_status(operation), Json(view)).into_response()
 }
 

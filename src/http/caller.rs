@@ -52,10 +52,6 @@ impl FromRequestParts<Shared> for Anyone {
             shared.state().refusals.note(address(parts), *reason, gateway.now());
         }
         let caller = outcome?;
-        let holder = match &caller {
-            Self::Agent(caller) => Holder::Mandate(caller.mandate.id.clone()),
-            Self::Human(human) => Holder::Session(human.session().clone()),
-        };
         // Withdrawing counts as a read: a caller that proposed too much may still take it back.
         let withdraws = parts.uri.path().ends_with("/cancel");
         let kind = if withdraws || matches!(parts.method, Method::GET | Method::HEAD) {
@@ -63,9 +59,19 @@ impl FromRequestParts<Shared> for Anyone {
         } else {
             Kind::Proposal
         };
-        let counted = shared.0.rates.count(holder, kind, gateway.now());
-        counted.map_err(Problem::rate_limited)?;
+        caller.count(kind, shared)?;
         Ok(caller)
+    }
+}
+
+impl Anyone {
+    fn count(&self, kind: Kind, shared: &Shared) -> Result<(), Problem> {
+        let holder = match self {
+            Self::Agent(caller) => Holder::Mandate(caller.mandate.id.clone()),
+            Self::Human(human) => Holder::Session(human.session().clone()),
+        };
+        let counted = shared.0.rates.count(holder, kind, shared.gateway().now());
+        counted.map_err(Problem::rate_limited)
     }
 }
 
@@ -100,8 +106,9 @@ impl FromRequestParts<Shared> for Stranger {
     async fn from_request_parts(parts: &mut Parts, shared: &Shared) -> Result<Self, Problem> {
         // A credential that stands no more keeps nobody from signing in.
         if let Some(token) = bearer(&parts.headers).filter(|token| !is_session_token(token))
-            && shared.gateway().authenticate(token).await.is_ok()
+            && let Ok(caller) = shared.gateway().authenticate(token).await
         {
+            Anyone::Agent(caller).count(Kind::Proposal, shared)?;
             return Err(humans_only());
         }
         Ok(Self { address: address(parts) })

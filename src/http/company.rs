@@ -1,16 +1,70 @@
 //! Which company a human's call is about, and whether he may make it there (API 4).
 
+use axum::http::Uri;
 use countersign_erp_source::CompanyId;
 
+use super::caller::Anyone;
+use super::fields::invalid;
 use super::problem::Problem;
+use super::query::Params;
+use crate::ap::reading::Eyes;
 use crate::domain::role::Role;
 use crate::gateway::sessions::Human;
+
+/// The parameter that names the company. No agent has it: his mandate names his.
+const COMPANY: &str = "company";
+
+/// A call about one company, with what stands in its address.
+#[derive(Debug)]
+pub(super) struct About {
+    /// The company.
+    pub(super) company: CompanyId,
+    /// What the caller sees of it.
+    pub(super) eyes: Eyes,
+    /// The other parameters.
+    pub(super) params: Params,
+}
+
+impl About {
+    /// Reads the address of a call that agents and humans make.
+    pub(super) fn read(caller: &Anyone, uri: &Uri, known: &[&str]) -> Result<Self, Problem> {
+        match caller {
+            Anyone::Agent(caller) => {
+                let params = Params::read(uri, known)?;
+                Ok(Self { company: caller.mandate.company.clone(), eyes: Eyes::Agent, params })
+            }
+            Anyone::Human(human) => Self::by_human(human, uri, known),
+        }
+    }
+
+    /// Reads the address of a call that only humans make.
+    pub(super) fn by_human(human: &Human, uri: &Uri, known: &[&str]) -> Result<Self, Problem> {
+        let params = Params::read(uri, &[known, &[COMPANY]].concat())?;
+        let company = company_of(human, params.text(COMPANY))?;
+        Ok(Self { company, eyes: Eyes::Human, params })
+    }
+}
+
+/// The company of a human's call whose body may name it instead of the address.
+pub(super) fn company_in_body(
+    human: &Human,
+    uri: &Uri,
+    named: Option<&str>,
+) -> Result<CompanyId, Problem> {
+    let params = Params::read(uri, &[COMPANY])?;
+    match (named, params.text(COMPANY)) {
+        (Some(named), Some(asked)) if named != asked => {
+            Err(invalid("company", "another one than in the address"))
+        }
+        (named, asked) => company_of(human, named.or(asked)),
+    }
+}
 
 /// The company of a call that names no operation, alarm, freeze, mandate or receipt by id: the one
 /// that is asked for, or the human's only one.
 ///
 /// INVARIANT (I8): a company in which he holds no role is as good as none.
-pub(super) fn company_of(human: &Human, asked: Option<&str>) -> Result<CompanyId, Problem> {
+fn company_of(human: &Human, asked: Option<&str>) -> Result<CompanyId, Problem> {
     let Some(asked) = asked else {
         let mut companies = human.companies();
         return match (companies.next(), companies.next()) {

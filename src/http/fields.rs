@@ -49,17 +49,6 @@ impl Fields {
         parse(self.text(name)?).ok_or_else(|| invalid(name, form))
     }
 
-    /// The same of a text that may be left out.
-    pub(super) fn opt_parse<T>(
-        &self,
-        name: &str,
-        form: &str,
-        parse: impl FnOnce(&str) -> Option<T>,
-    ) -> Result<Option<T>, Problem> {
-        let read = |text| parse(text).ok_or_else(|| invalid(name, form));
-        self.opt_text(name)?.map(read).transpose()
-    }
-
     /// A list of texts that must be there; it may be empty.
     pub(super) fn texts(&self, name: &str) -> Result<Vec<&str>, Problem> {
         let value = self.0.get(name).ok_or_else(|| missing(name))?;
@@ -164,9 +153,6 @@ mod tests {
         let read_half = |body: &str| read(body).unwrap().parse("a", "half of something", half);
         assert_eq!(read_half(r#"{"a":"half moon"}"#), Ok("moon".to_owned()));
         assert!(read_half(r#"{"a":"moon"}"#).is_err() && read_half("{}").is_err());
-        let opt = |body: &str| read(body).unwrap().opt_parse("a", "half of something", half);
-        assert_eq!(opt("{}"), Ok(None));
-        assert!(opt(r#"{"a":"moon"}"#).is_err());
 
         assert!(read(r#"{"a":"\u0000\n"}"#).unwrap().secret("a").is_ok(), "any characters");
         assert!(read(r#"{"a":7}"#).unwrap().secret("a").is_err());

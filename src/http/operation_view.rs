@@ -8,6 +8,7 @@ use countersign_erp_source::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::ap::reading::Eyes;
 use crate::domain::decision::{Level, Stage};
 use crate::domain::operation::{Operation, OperationResult, Origin, Param, Status};
 
@@ -68,25 +69,9 @@ struct ReceiptView<'a> {
     hash: &'a str,
 }
 
-/// Who sees an operation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Eyes {
-    Agent,
-    Human,
-}
-
 impl<'a> OperationView<'a> {
-    /// The operation for its own agent.
-    pub(super) fn for_agent(operation: &'a Operation, public_url: &str) -> Self {
-        Self::seen_by(Eyes::Agent, operation, public_url)
-    }
-
-    /// The operation for a signed-in human of its company.
-    pub(super) fn for_human(operation: &'a Operation, public_url: &str) -> Self {
-        Self::seen_by(Eyes::Human, operation, public_url)
-    }
-
-    fn seen_by(eyes: Eyes, operation: &'a Operation, public_url: &str) -> Self {
+    /// The operation as those eyes see it: its own agent's, or a human's of its company.
+    pub(super) fn of(operation: &'a Operation, eyes: Eyes, public_url: &str) -> Self {
         let (origins, decision) = (&operation.origins, &operation.decision);
         let substance = &operation.substance;
         Self {
@@ -269,7 +254,7 @@ mod tests {
     #[test]
     fn an_agent_sees_its_operation_masked() {
         let operation = pending();
-        let view = OperationView::for_agent(&operation, "https://pay.example.com/");
+        let view = OperationView::of(&operation, Eyes::Agent, "https://pay.example.com/");
         let text = serde_json::to_string(&view).unwrap();
         let expected = concat!(
             r#"{"id":"op_00000000000000000000000000000007","action":"invoice.pay","#,
@@ -290,14 +275,14 @@ mod tests {
     #[test]
     fn a_human_sees_whole_values_all_facts_and_the_receipt() {
         let operation = pending();
-        let human = OperationView::for_human(&operation, "https://pay.example.com/");
+        let human = OperationView::of(&operation, Eyes::Human, "https://pay.example.com/");
         let human = serde_json::to_value(&human).unwrap();
         assert_eq!(human["params"]["payee_iban"]["value"], "FR7630006000011234567890189");
         assert_eq!(human["facts"], json!({ "iban_age_days": 2, "vendor_auto_24h_e2": 124_000 }));
         assert_eq!(human["receipt"], json!({ "seq": 41, "hash": "cd" }));
         assert_eq!(human["records"], json!({ "vendor_name": "ACME SAS" }));
         // All else is the same.
-        let agent = OperationView::for_agent(&operation, "https://pay.example.com/");
+        let agent = OperationView::of(&operation, Eyes::Agent, "https://pay.example.com/");
         let mut agent = serde_json::to_value(&agent).unwrap();
         for name in ["params", "facts", "records", "receipt"] {
             agent[name] = human[name].clone();

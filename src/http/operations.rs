@@ -1,18 +1,19 @@
 //! Proposing, committing, cancelling and following operations (API 3). What was begun goes on when
-//! the caller hangs up.
+//! the caller hangs up. Humans follow those of their companies.
 
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
-use serde_json::json;
 
 use super::Shared;
 use super::body::{JsonBytes, NoBody, single};
-use super::caller::Agent;
+use super::caller::{Agent, Anyone};
+use super::company::About;
 use super::operation_view::{OperationView, http_status};
 use super::problem::Problem;
 use super::query::{List, NoParams, Params, Segments};
+use crate::ap::reading::Eyes;
 use crate::domain::names::OperationId;
 use crate::domain::operation::{Operation, Status};
 use crate::gateway::contract::Proposal;
@@ -67,7 +68,7 @@ pub(super) async fn cancel(
     let id = operation_id(&id)?;
     let work = async move |gateway: Gateway| gateway.cancel(&caller, &id).await;
     match to_its_end(&shared, work).await? {
-        Ok(operation) => Ok(shown(&shared, StatusCode::OK, &operation)),
+        Ok(operation) => Ok(shown(&shared, Eyes::Agent, StatusCode::OK, &operation)),
         Err(CallError::WrongState(operation)) => {
             Err(wrong_state("not_cancellable", "cancelled", &operation))
         }
@@ -78,35 +79,40 @@ pub(super) async fn cancel(
 /// `GET /v1/operations/{id}`
 pub(super) async fn follow(
     State(shared): State<Shared>,
-    Agent(caller): Agent,
+    caller: Anyone,
     Segments(id): Segments<String>,
     uri: Uri,
 ) -> Result<Response, Problem> {
     let wait = Params::read(&uri, &["wait"])?.wait()?;
-    let operation = shared.gateway().follow(&caller, &operation_id(&id)?, wait).await?;
-    Ok(shown(&shared, StatusCode::OK, &operation))
+    let (id, gateway) = (operation_id(&id)?, shared.gateway());
+    let (operation, eyes) = match &caller {
+        Anyone::Agent(caller) => (gateway.follow(caller, &id, wait).await?, Eyes::Agent),
+        Anyone::Human(human) => (gateway.operation_for(human, &id, wait).await?, Eyes::Human),
+    };
+    Ok(shown(&shared, eyes, StatusCode::OK, &operation))
 }
 
-/// `GET /v1/operations`
+/// `GET /v1/operations`: an agent's own, or for a human all of the company.
 pub(super) async fn list(
     State(shared): State<Shared>,
-    Agent(caller): Agent,
+    caller: Anyone,
     uri: Uri,
 ) -> Result<Response, Problem> {
-    let params = Params::read(&uri, &["status", "limit", "cursor"])?;
+    let known = ["status", "limit", "cursor"];
+    let About { company, eyes, params } = About::read(&caller, &uri, &known)?;
     let status = params.parse("status", "one of the states", Status::from_code)?;
-    let limit = params.limit()?;
-    let after = params.after(List::Operations)?.unwrap_or_default();
-    // One more than asked for says whether there is another page.
-    let more = limit.saturating_add(1);
-    let mut found = shared.gateway().own_operations(&caller, status, after, more).await?;
-    let is_last = found.len() <= usize::from(limit);
-    found.truncate(usize::from(limit));
-    let last = found.last().filter(|_| !is_last);
-    let next_cursor = last.map(|operation| List::Operations.cursor(operation.id.as_str()));
+    let page = params.page(List::Operations)?;
+    let gateway = shared.gateway();
+    let found = match &caller {
+        Anyone::Agent(caller) => {
+            gateway.own_operations(caller, status, page.after(), page.more()).await?
+        }
+        Anyone::Human(_) => {
+            gateway.operations_of(&company, status, page.after(), page.more()).await?
+        }
+    };
     let url = &shared.state().public_url;
-    let items: Vec<_> = found.iter().map(|found| OperationView::for_agent(found, url)).collect();
-    Ok(Json(json!({ "items": items, "next_cursor": next_cursor })).into_response())
+    Ok(page.answer(&found, |found| found.id.as_str(), |found| OperationView::of(found, eyes, url)))
 }
 
 /// Does the work in a task of its own: a caller who hangs up drops the handler, not the work.
@@ -124,15 +130,16 @@ where
 }
 
 fn answered(shared: &Shared, answer: &Answer) -> Response {
-    let mut response = shown(shared, http_status(&answer.operation), &answer.operation);
+    let mut response =
+        shown(shared, Eyes::Agent, http_status(&answer.operation), &answer.operation);
     if answer.replayed {
         response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
     }
     response
 }
 
-fn shown(shared: &Shared, status: StatusCode, operation: &Operation) -> Response {
-    let view = OperationView::for_agent(operation, &shared.state().public_url);
+fn shown(shared: &Shared, eyes: Eyes, status: StatusCode, operation: &Operation) -> Response {
+    let view = OperationView::of(operation, eyes, &shared.state().public_url);
     (status, Json(view)).into_response()
 }
 

@@ -13,6 +13,9 @@ use crate::domain::reason::Reason;
 use crate::gateway::CallError;
 use crate::gateway::authn::AuthnError;
 
+/// In how many seconds to try again when too many passwords are being looked at.
+const BUSY_RETRY_SECS: u64 = 5;
+
 /// A problem as an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Problem {
@@ -67,6 +70,12 @@ impl Problem {
 
     pub(super) fn forbidden(code: &'static str, detail: impl Into<Cow<'static, str>>) -> Self {
         Self::new(StatusCode::FORBIDDEN, code, detail)
+    }
+
+    /// Too many passwords are being looked at.
+    pub(super) fn busy() -> Self {
+        let detail = "too many passwords are being looked at; try again";
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "busy", detail).after(BUSY_RETRY_SECS)
     }
 
     pub(super) fn internal() -> Self {

@@ -5,12 +5,16 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 use std::time::Duration;
 
+use axum::Json;
 use axum::extract::{FromRequestParts, Path, Query};
 use axum::http::Uri;
 use axum::http::request::Parts;
+use axum::response::{IntoResponse, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::json;
 
 use super::Shared;
 use super::problem::Problem;
@@ -113,6 +117,12 @@ impl Params {
         Ok(self.parse("wait", "a duration like `30s`, at most `60s`", read)?.unwrap_or_default())
     }
 
+    /// The page of that list that is asked for.
+    pub(super) fn page(&self, list: List) -> Result<Page, Problem> {
+        let after = self.after(list)?.unwrap_or_default();
+        Ok(Page { list, after, limit: self.limit()? })
+    }
+
     /// After which id the page begins.
     pub(super) fn after(&self, of: List) -> Result<Option<String>, Problem> {
         self.parse("cursor", "the `next_cursor` of an earlier answer to the same call", |text| {
@@ -121,12 +131,48 @@ impl Params {
     }
 }
 
+/// One page of a list: one item more than it holds says whether there is another.
+#[derive(Debug)]
+pub(super) struct Page {
+    list: List,
+    after: String,
+    limit: u16,
+}
+
+impl Page {
+    /// After which id it begins.
+    pub(super) fn after(&self) -> String {
+        self.after.clone()
+    }
+
+    /// How many items to ask for.
+    pub(super) fn more(&self) -> u16 {
+        self.limit.saturating_add(1)
+    }
+
+    /// The answer with those of the items that are on the page.
+    pub(super) fn answer<'i, T: 'i, V: Serialize>(
+        &self,
+        found: &'i [T],
+        id: impl Fn(&'i T) -> &'i str,
+        view: impl Fn(&'i T) -> V,
+    ) -> Response {
+        let limit = usize::from(self.limit);
+        let last = found.get(limit.saturating_sub(1)).filter(|_| found.len() > limit);
+        let next_cursor = last.map(|last| self.list.cursor(id(last)));
+        let items: Vec<V> = found.iter().take(limit).map(view).collect();
+        Json(json!({ "items": items, "next_cursor": next_cursor })).into_response()
+    }
+}
+
 /// A list that is given in pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum List {
     Approvals,
     Bills,
+    Mandates,
     Operations,
+    Users,
 }
 
 impl List {
@@ -134,7 +180,9 @@ impl List {
         match self {
             Self::Approvals => "approvals:",
             Self::Bills => "bills:",
+            Self::Mandates => "mandates:",
             Self::Operations => "operations:",
+            Self::Users => "users:",
         }
     }
 

@@ -1,4 +1,4 @@
-//! What a caller with a mandate reads: bills and vendors of its company, and its own mandate.
+//! What callers read: bills and vendors of their company, and agents their own mandate.
 
 use axum::Json;
 use axum::extract::State;
@@ -8,9 +8,10 @@ use countersign_erp_source::{Amount, BillId, VendorId};
 use serde_json::{Value, json};
 
 use super::Shared;
-use super::caller::Agent;
+use super::caller::{Agent, Anyone};
+use super::company::About;
 use super::problem::{self, Problem};
-use super::query::{List, NoParams, Params, Segments};
+use super::query::{List, NoParams, Segments};
 use crate::ap::reading::{BillFilter, BillView, ReadingError, VendorView};
 use crate::domain::reason::Reason;
 
@@ -33,10 +34,10 @@ impl From<ReadingError> for Problem {
 /// `GET /v1/bills`
 pub(super) async fn bills(
     State(shared): State<Shared>,
-    Agent(caller): Agent,
+    caller: Anyone,
     uri: Uri,
 ) -> Result<Json<Value>, Problem> {
-    let params = Params::read(&uri, &BILL_PARAMS)?;
+    let About { company, eyes, params } = About::read(&caller, &uri, &BILL_PARAMS)?;
     let state = |text: &str| STATES.contains(&text).then(|| text.to_owned());
     let date = |text: &str| NaiveDate::parse_from_str(text, "%Y-%m-%d").ok();
     let vendor = |text: &str| VendorId::new(text).ok();
@@ -52,7 +53,7 @@ pub(super) async fn bills(
         after: params.after(List::Bills)?.map(id).transpose()?,
         limit: params.limit()?,
     };
-    let (items, after) = shared.state().ap.bills(&caller.mandate.company, &filter).await?;
+    let (items, after) = shared.state().ap.bills(&company, &filter, eyes).await?;
     let next_cursor = after.map(|last| List::Bills.cursor(last.as_str()));
     Ok(Json(json!({ "items": items, "next_cursor": next_cursor })))
 }
@@ -60,24 +61,26 @@ pub(super) async fn bills(
 /// `GET /v1/bills/{invoice_ref}`
 pub(super) async fn bill(
     State(shared): State<Shared>,
-    Agent(caller): Agent,
+    caller: Anyone,
     Segments(bill): Segments<String>,
-    _no_params: NoParams,
+    uri: Uri,
 ) -> Result<Json<BillView>, Problem> {
+    let About { company, eyes, .. } = About::read(&caller, &uri, &[])?;
     let bill = BillId::new(bill).map_err(|_bad| Problem::not_found())?;
-    let found = shared.state().ap.bill(&caller.mandate.company, &bill).await?;
+    let found = shared.state().ap.bill(&company, &bill, eyes).await?;
     found.map(Json).ok_or_else(Problem::not_found)
 }
 
 /// `GET /v1/vendors/{vendor_id}`
 pub(super) async fn vendor(
     State(shared): State<Shared>,
-    Agent(caller): Agent,
+    caller: Anyone,
     Segments(vendor): Segments<String>,
-    _no_params: NoParams,
+    uri: Uri,
 ) -> Result<Json<VendorView>, Problem> {
+    let About { company, eyes, .. } = About::read(&caller, &uri, &[])?;
     let vendor = VendorId::new(vendor).map_err(|_bad| Problem::not_found())?;
-    let found = shared.state().ap.vendor(&caller.mandate.company, &vendor).await?;
+    let found = shared.state().ap.vendor(&company, &vendor, eyes).await?;
     found.map(Json).ok_or_else(Problem::not_found)
 }
 

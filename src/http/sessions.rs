@@ -16,9 +16,6 @@ use crate::domain::reason::Reason;
 use crate::gateway::passwords::PasswordError;
 use crate::gateway::sessions::SignInError;
 
-/// In how many seconds to try again when too many passwords are being looked at.
-const BUSY_RETRY_SECS: u64 = 5;
-
 /// `POST /v1/sessions`
 pub(super) async fn sign_in(
     State(shared): State<Shared>,
@@ -67,11 +64,7 @@ impl From<SignInError> for Problem {
                 Self::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", detail)
                     .after(*retry_after_secs)
             }
-            SignInError::Password(PasswordError::Busy) => {
-                let detail = "too many are signing in; try again";
-                Self::new(StatusCode::SERVICE_UNAVAILABLE, "sign_in_busy", detail)
-                    .after(BUSY_RETRY_SECS)
-            }
+            SignInError::Password(PasswordError::Busy) => Self::busy(),
             SignInError::Store(_) => {
                 problem::log(&error);
                 Self::unavailable(Reason::StoreUnavailable)

@@ -83,6 +83,25 @@ pub async fn list(
     conn.fetch_all(sql, &args).await?.iter().map(from_row).collect()
 }
 
+/// The operations of a company after that id, ascending, of that status where one is given.
+pub async fn of_company(
+    conn: &mut Conn<'_>,
+    company: &CompanyId,
+    status: Option<Status>,
+    after: &str,
+    limit: i64,
+) -> Result<Vec<Operation>, StoreError> {
+    let sql =
+        select!("where company = $1 and id > $2 and ($3 = '' or status = $3) order by id limit $4");
+    let args = [
+        company.as_str().into(),
+        after.into(),
+        status.map_or("", Status::code).into(),
+        limit.into(),
+    ];
+    conn.fetch_all(sql, &args).await?.iter().map(from_row).collect()
+}
+
 /// The live operation for that thing, if there is one.
 pub async fn find_live(
     conn: &mut Conn<'_>,

@@ -22,24 +22,28 @@ pub struct PersonRole {
     pub active: bool,
 }
 
-/// Adds a human, or a role to one that is there. `false` if the human is there and had the role.
-/// A password is set only for a new human.
-pub async fn add_role(
+/// Writes a new human.
+pub async fn insert(
     conn: &mut Conn<'_>,
     name: &Name,
     password_hash: &str,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let sql = "insert into person (name, password_hash, created_at) values ($1, $2, $3)";
+    conn.execute_one(sql, &[name.as_str().into(), password_hash.into(), now.into()]).await
+}
+
+/// Adds a role to a human who is there. `false` if he had it.
+pub async fn add_role(
+    conn: &mut Conn<'_>,
+    name: &Name,
     company: &CompanyId,
     role: Role,
-    now: Timestamp,
 ) -> Result<bool, StoreError> {
-    let person = "insert into person (name, password_hash, created_at) values ($1, $2, $3) \
-                  on conflict (name) do nothing";
-    let args = [name.as_str().into(), password_hash.into(), now.as_millis().into()];
-    conn.execute(person, &args).await?;
-    let role_sql = "insert into person_role (person, company, role) values ($1, $2, $3) \
-                    on conflict (person, company, role) do nothing";
+    let sql = "insert into person_role (person, company, role) values ($1, $2, $3) \
+               on conflict (person, company, role) do nothing";
     let args = [name.as_str().into(), company.as_str().into(), role.code().into()];
-    Ok(conn.execute(role_sql, &args).await? == 1)
+    Ok(conn.execute(sql, &args).await? == 1)
 }
 
 /// The stored hash of a human's password.
@@ -113,6 +117,87 @@ pub async fn list(conn: &mut Conn<'_>) -> Result<Vec<PersonRole>, StoreError> {
             })
         })
         .collect()
+}
+
+/// A human of one company, with his roles there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Member {
+    /// The human.
+    pub name: Name,
+    /// The roles in that company.
+    pub roles: BTreeSet<Role>,
+    /// Whether the human may act.
+    pub active: bool,
+}
+
+macro_rules! select_member {
+    ($rest:literal) => {
+        concat!(
+            "select person.name, person_role.role, ",
+            "case when person.disabled_at is null then 1 else 0 end as active ",
+            "from person_role join person on person.name = person_role.person ",
+            "where person_role.company = $1 and ",
+            $rest
+        )
+    };
+}
+
+/// The human of that name in that company.
+pub async fn find_member(
+    conn: &mut Conn<'_>,
+    company: &CompanyId,
+    name: &Name,
+) -> Result<Option<Member>, StoreError> {
+    let sql = select_member!("person_role.person = $2");
+    let rows = conn.fetch_all(sql, &[company.as_str().into(), name.as_str().into()]).await?;
+    Ok(members(&rows)?.pop())
+}
+
+/// The humans of a company after that name, ascending.
+pub async fn people_of(
+    conn: &mut Conn<'_>,
+    company: &CompanyId,
+    after: &str,
+    limit: i64,
+) -> Result<Vec<Member>, StoreError> {
+    let sql = select_member!(
+        "person_role.person in (select distinct person from person_role \
+         where company = $1 and person > $2 order by person limit $3) \
+         order by person_role.person, person_role.role"
+    );
+    let rows = conn.fetch_all(sql, &[company.as_str().into(), after.into(), limit.into()]).await?;
+    members(&rows)
+}
+
+/// Puts the rows of one human together; those follow one another.
+fn members(rows: &[Row]) -> Result<Vec<Member>, StoreError> {
+    let mut all: Vec<Member> = Vec::new();
+    for row in rows {
+        let bad = |column: &str| row.inconsistent(column, "cannot be read");
+        let name = Name::parse(&row.text("name")?).map_err(|_fault| bad("name"))?;
+        let role = Role::from_code(&row.text("role")?).ok_or_else(|| bad("role"))?;
+        let active = row.flag("active")?;
+        match all.last_mut().filter(|last| last.name == name) {
+            Some(last) => {
+                last.roles.insert(role);
+            }
+            None => all.push(Member { name, roles: BTreeSet::from([role]), active }),
+        }
+    }
+    Ok(all)
+}
+
+/// How many active humans hold that role in that company.
+pub async fn count_active(
+    conn: &mut Conn<'_>,
+    company: &CompanyId,
+    role: Role,
+) -> Result<i64, StoreError> {
+    let sql = "select count(*) as found from person_role join person \
+               on person.name = person_role.person where person_role.company = $1 \
+               and person_role.role = $2 and person.disabled_at is null";
+    let args = [company.as_str().into(), role.code().into()];
+    conn.fetch_one(sql, &args).await?.int("found")
 }
 
 /// Whether that human is active and has that role in that company.
@@ -201,6 +286,26 @@ pub async fn find_mandate(
 pub async fn list_mandates(conn: &mut Conn<'_>) -> Result<Vec<Mandate>, StoreError> {
     let rows = conn.fetch_all(select_mandate!("order by id"), &[]).await?;
     rows.iter().map(mandate_from_row).collect()
+}
+
+/// The mandates of a company after that id, ascending; of one principal where one is given.
+pub async fn mandates_of(
+    conn: &mut Conn<'_>,
+    company: &CompanyId,
+    principal: Option<&Name>,
+    after: &str,
+    limit: i64,
+) -> Result<Vec<Mandate>, StoreError> {
+    let sql = select_mandate!(
+        "where company = $1 and id > $2 and ($3 = '' or principal = $3) order by id limit $4"
+    );
+    let args = [
+        company.as_str().into(),
+        after.into(),
+        principal.map_or("", Name::as_str).into(),
+        limit.into(),
+    ];
+    conn.fetch_all(sql, &args).await?.iter().map(mandate_from_row).collect()
 }
 
 /// The mandates of that principal that are not revoked.

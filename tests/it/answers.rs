@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use countersign::ap::adoption;
+use countersign::ap::reading::Eyes;
 use countersign::domain::decision::Level;
 use countersign::domain::operation::{Operation, Status};
 use countersign_erp_source::{
@@ -44,8 +45,8 @@ async fn a_record_of_another_company_is_as_good_as_none_whatever_the_connector_s
     });
     denied(&scene.propose("k", &acme("1200.00")).await, "provenance", "bill_not_found");
     let (bill, vendor) = (BillId::new("INV-1").unwrap(), VendorId::new("V-100").unwrap());
-    assert!(scene.pack.bill(&company(), &bill).await.unwrap().is_none());
-    assert!(scene.pack.vendor(&company(), &vendor).await.unwrap().is_none());
+    assert!(scene.pack.bill(&company(), &bill, Eyes::Human).await.unwrap().is_none());
+    assert!(scene.pack.vendor(&company(), &vendor, Eyes::Human).await.unwrap().is_none());
     scene.close().await;
 }
 
@@ -143,7 +144,10 @@ async fn a_bill_that_contradicts_itself_or_is_none_is_not_paid() {
     });
     denied(&scene.propose("note", &acme("1200.00")).await, "policy", "bill-must-be-open");
     let id = BillId::new("INV-1").unwrap();
-    assert!(scene.pack.bill(&company(), &id).await.unwrap().is_none(), "a credit note is shown");
+    assert!(
+        scene.pack.bill(&company(), &id, Eyes::Human).await.unwrap().is_none(),
+        "a credit note is shown"
+    );
     bends.set(|answer| {
         let reading = answer.as_mut().unwrap().as_mut().unwrap();
         reading.company_currency = Currency::from_code("USD").unwrap();

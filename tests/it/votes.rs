@@ -5,6 +5,7 @@ mod between;
 mod by_hand;
 
 use serde_json::{Value, json};
+use tokio::task::JoinSet;
 
 use crate::daemon::{ACME, Agent, Answer, COMPANY, Daemon, Installation, pay};
 use crate::support::{Place, on_both};
@@ -85,8 +86,9 @@ pub(crate) async fn reject(human: &Agent, operation: &Answer, reason: &str) -> A
 
 async fn waiting_for(human: &Agent) -> Vec<String> {
     let answer = human.get("/v1/approvals").await;
-    let items = answer.json["items"].as_array().unwrap().clone();
-    items.iter().map(|item| item["id"].as_str().unwrap().to_owned()).collect()
+    let items = answer.json.pointer("/items").and_then(Value::as_array).cloned();
+    let id = |item: &Value| item.pointer("/id").and_then(Value::as_str).map(ToOwned::to_owned);
+    items.into_iter().flatten().filter_map(|item| id(&item)).collect()
 }
 
 #[tokio::test]
@@ -164,15 +166,14 @@ async fn eight_votes_at_once_give_one_payment() {
         for name in ["paul", "olga"] {
             voters.push(office.daemon.sign_in(name).await);
         }
-        let votes = (0..8).map(|n: usize| {
-            let (human, id) = (voters[n % 2].clone(), pending.text("/id"));
+        let mut cast = JoinSet::new();
+        for human in voters.iter().cycle().take(8) {
+            let (human, id) = (human.clone(), pending.text("/id"));
             let hash = pending.text("/operation_hash");
-            tokio::spawn(async move { vote(&human, &id, &hash).await })
-        });
-        let votes: Vec<_> = votes.collect();
+            cast.spawn(async move { vote(&human, &id, &hash).await });
+        }
         let mut executed = 0;
-        for answer in votes {
-            let answer = answer.await.unwrap();
+        for answer in cast.join_all().await {
             match answer.status.as_u16() {
                 201 => executed += 1,
                 409 => answer.is_problem(409, "already_decided"),

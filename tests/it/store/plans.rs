@@ -5,7 +5,7 @@ use sqlx::{AssertSqlSafe, Connection, Row as _, SqliteConnection};
 use crate::support::on_both;
 
 /// The reads of a decision and of the workers' rounds, as the repositories write them.
-const READS: [&str; 11] = [
+const READS: [&str; 18] = [
     "select count(*) from operation where mandate = $1 and status = 'pending'",
     "select * from operation where mandate = $1 and status in ('prepared', 'pending') order by id",
     "select sum(amount_minor) from operation where mandate = $1 and reserved = 1 and id <> $2",
@@ -18,6 +18,18 @@ const READS: [&str; 11] = [
      and idempotency_key = $4",
     "select * from operation where company = $1 and principal = $2 and agent = $3 and id > $4 \
      and ($5 = '' or status = $5) order by id limit $6",
+    "select * from operation where status = 'pending' \
+     and id in (select operation from vote where state = 'cast') order by updated_at, id limit $1",
+    "select count(*) from operation where company = $1 and thing = $2 \
+     and status = 'rejected' and principal = $3 and updated_at > $4",
+    "select executing_since, counterparty, amount_minor from operation where company = $1 \
+     and reserved = 1 and level = 0 and executing_since > $2",
+    "select * from operation where company = $1 and status = 'pending' and id > $2 \
+     and ((1 = $3 and level = 1 and principal = $4) or ($5 = 1 and level = 2 and principal <> $4)) \
+     order by id limit $6",
+    "select booked_at, amount_minor from adopted_order where company = $1 and booked_at > $2",
+    "select * from vote where operation = $1 and state in ('cast', 'spent') order by id",
+    "update vote set state = 'void' where voter = $1 and state = 'cast'",
     "select * from attempt where operation = $1 and state = 'open'",
     "select * from attempt where company = $1 and thing = $2 and state in ('open', 'booked')",
     "select * from baseline_account where company = $1 and vendor = $2 order by account",

@@ -1,6 +1,7 @@
 //! What may happen between a vote and the payment.
 
 use serde_json::json;
+use tokio::task::JoinSet;
 
 use super::{Office, approve, is_pending};
 use crate::daemon::{ACME, COMPANY, Installation, pay};
@@ -117,6 +118,50 @@ fn is_pending_200(answer: &crate::daemon::Answer) {
 }
 
 #[tokio::test]
+async fn a_disabled_approvers_vote_counts_no_more() {
+    on_both(async |place| {
+        let office = Office::at(place).await;
+        let daemon = &office.daemon;
+        let paul = daemon.sign_in("paul").await;
+        let pending = office.four_eyes("k1").await;
+        daemon.fault("read", "unreachable", FOR_LONG).await;
+        is_pending(&approve(&paul, &pending).await, "four_eyes");
+        office.installation.ok(&["user", "disable", "paul"], "");
+        daemon.fault("read", "unreachable", 0).await;
+        approve(&paul, &pending).await.is_problem(401, "session_invalid");
+        let seen = office.agent.get(&format!("/v1/operations/{}", pending.text("/id"))).await;
+        is_pending_200(&seen);
+        assert_eq!(seen.json["approval"]["granted_by"], json!([]));
+        // Let act again, he has to vote again.
+        office.installation.ok(&["user", "enable", "paul"], "");
+        let seen = office.agent.get(&format!("/v1/operations/{}", pending.text("/id"))).await;
+        is_pending_200(&seen);
+        assert_eq!(daemon.payments().await, []);
+        approve(&daemon.sign_in("paul").await, &pending).await.is_executed();
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_revoked_mandate_and_a_disabled_principal_cancel_what_is_approved_and_waits() {
+    on_both(async |place| {
+        let office = Office::at(place).await;
+        let daemon = &office.daemon;
+        let paul = daemon.sign_in("paul").await;
+        let pending = office.four_eyes("k1").await;
+        daemon.fault("read", "unreachable", FOR_LONG).await;
+        is_pending(&approve(&paul, &pending).await, "four_eyes");
+        office.installation.ok(&["user", "disable", "marie"], "");
+        daemon.fault("read", "unreachable", 0).await;
+        let seen = paul.get(&format!("/v1/operations/{}", pending.text("/id"))).await;
+        assert_eq!(seen.text("/status"), "cancelled");
+        approve(&paul, &pending).await.is_problem(409, "already_decided");
+        assert_eq!(daemon.payments().await, []);
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn what_changes_between_vote_and_order_goes_back_to_the_humans() {
     let office = Office::new().await;
     let daemon = &office.daemon;
@@ -125,11 +170,9 @@ async fn what_changes_between_vote_and_order_goes_back_to_the_humans() {
     // The second look at the payee, after the claim, is slow; meanwhile the bank says otherwise.
     daemon.slow("vop", "0s").await;
     daemon.slow("vop", "3s").await;
-    let voting = {
-        let (paul, pending) =
-            (paul.clone(), (pending.text("/id"), pending.text("/operation_hash")));
-        tokio::spawn(async move { super::vote(&paul, &pending.0, &pending.1).await })
-    };
+    let mut voting = JoinSet::new();
+    let (voter, id, hash) = (paul.clone(), pending.text("/id"), pending.text("/operation_hash"));
+    voting.spawn(async move { super::vote(&voter, &id, &hash).await });
     daemon
         .until("claimed", async || {
             let path = format!("/v1/operations/{}", pending.text("/id"));
@@ -137,9 +180,9 @@ async fn what_changes_between_vote_and_order_goes_back_to_the_humans() {
         })
         .await;
     daemon.put_vop("ACME SAS", ACME, "close_match").await;
-    let answer = voting.await.unwrap();
+    let answers = voting.join_all().await;
     let seen = office.agent.until_only(daemon, "pending").await;
-    assert_eq!(seen.json["approval"]["granted_by"], json!([]), "{} {}", answer.json, seen.json);
+    assert_eq!(seen.json["approval"]["granted_by"], json!([]), "{answers:?} {}", seen.json);
     assert_eq!(daemon.payments().await, []);
     let reasons = seen.reasons();
     assert!(reasons.iter().any(|id| id == "vop-close-match-needs-four-eyes"), "{reasons:?}");
