@@ -78,6 +78,7 @@ pub(crate) struct Bends {
     pub(crate) vendor: Bend<Result<Option<Vendor>, ReadError>>,
     pub(crate) sources: Bend<Result<Vec<SourceAccount>, ReadError>>,
     pub(crate) booked: Bend<Result<Booked, OrderError>>,
+    pub(crate) looked_up: Bend<Result<LookUpAnswer, ReadError>>,
     pub(crate) proof: Bend<Result<Attestation, ReadError>>,
     pub(crate) orders: Bend<Result<Vec<RecordedOrder>, ReadError>>,
     pub(crate) vop: Bend<Result<VopReport, NoAnswer>>,
@@ -178,7 +179,7 @@ impl ErpSource for Bent {
     }
 
     async fn look_up(&self, wanted: &LookUp) -> Result<LookUpAnswer, ReadError> {
-        self.ports.erp.look_up(wanted).await
+        self.bends.looked_up.of(self.ports.erp.look_up(wanted).await)
     }
 
     async fn list_orders(

@@ -21,6 +21,7 @@ mod examples;
 #[cfg(test)]
 mod http;
 #[cfg(test)]
+mod late;
 mod live;
 #[cfg(test)]
 mod payments;
