@@ -14,8 +14,8 @@ fn acme() -> Value {
     pay("INV-1", "V-100", "1200.00")
 }
 
-fn lost() -> Option<OrderError> {
-    Some(OrderError::OutcomeUnknown { reason: "the answer was lost".to_owned() })
+fn lost() -> OrderError {
+    OrderError::OutcomeUnknown { reason: "the answer was lost".to_owned() }
 }
 
 #[tokio::test]
@@ -70,13 +70,13 @@ async fn a_contradiction_about_a_closed_order_freezes_everything() {
 #[tokio::test]
 async fn an_erp_that_takes_orders_and_never_books_them_is_not_asked_for_ever() {
     let scene = Scene::new().await;
-    *scene.bends.instead.lock().unwrap() = lost();
+    *scene.bends.instead.lock().unwrap() = Some(lost());
     scene.propose_beside("k", &acme());
     let unknown = scene.until_written(2).await;
     assert_eq!(unknown.status, Status::Unknown);
     // Proved absent within 15 minutes of the claim it is tried again, and lost again.
     scene.advance("10m").await;
-    *scene.bends.instead.lock().unwrap() = lost();
+    *scene.bends.instead.lock().unwrap() = Some(lost());
     scene.settle().await;
     let again = scene.until_written(4).await;
     assert_eq!((again.status, scene.bends.sent()), (Status::Unknown, 2));

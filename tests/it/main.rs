@@ -22,6 +22,7 @@ mod examples;
 mod http;
 #[cfg(test)]
 mod late;
+#[cfg(test)]
 mod live;
 #[cfg(test)]
 mod payments;
@@ -35,4 +36,5 @@ mod store;
 mod support;
 #[cfg(test)]
 mod tidy;
+#[cfg(test)]
 mod votes;
