@@ -221,12 +221,13 @@ impl Gateway {
         new: NewRole,
         password: Option<NewPassword>,
     ) -> Result<Person, PeopleError> {
+        // Before the costly hash; what he holds at the end is looked at again.
         if !admin.holds(&new.company, Role::Admin) {
             return Err(PeopleError::NotAnAdmin);
         }
         let hash = match password {
             None => None,
-            // Before the costly hash: whoever is there keeps his password.
+            // Whoever is there keeps his password.
             Some(_) if exists(self.store(), &new.name).await? => return Err(PeopleError::Exists),
             Some(password) => Some(self.0.hashing.hash(&self.0.tasks, password).await?),
         };

@@ -24,12 +24,12 @@ use crate::store::{StoreError, Unit, people};
 
 /// How long a session lives.
 pub const SESSION_LIFE: Duration = Duration::from_hours(12);
+/// How many sessions one human may have; a further one ends his oldest.
+const SESSIONS_MAX: i64 = 100;
 /// What a token begins with, which a mandate token never does.
 const PREFIX: &str = "cs_";
 /// How many random bytes a token is.
 const TOKEN_BYTES: usize = 32;
-/// How many characters those are.
-const TOKEN_CHARS: usize = 43;
 
 /// A human who is signed in, with the roles that he held when he was let in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -162,10 +162,6 @@ impl Gateway {
     /// [`AuthnError`].
     pub async fn authenticate_human(&self, token: &str) -> Result<Human, AuthnError> {
         let invalid = || AuthnError::Refused(Reason::SessionInvalid);
-        let random = token.strip_prefix(PREFIX).ok_or_else(invalid)?;
-        if random.len() != TOKEN_CHARS {
-            return Err(invalid());
-        }
         let (digest, now) = (authn::token_digest(token), self.now());
         let found = self
             .store()
@@ -176,9 +172,9 @@ impl Gateway {
         Ok(Human::new(id, person, roles))
     }
 
-    /// How many passwords were compared since the start.
-    pub fn passwords_compared(&self) -> u64 {
-        self.0.hashing.compared()
+    /// How many passwords were hashed since the start, to keep them or to compare them.
+    pub fn passwords_hashed(&self) -> u64 {
+        self.0.hashing.hashed()
     }
 
     async fn password_of(&self, name: Name) -> Stored<Option<String>> {
@@ -228,6 +224,7 @@ async fn begin(unit: &mut Unit<'_>, new: NewSession, hash: &str) -> Stored<bool>
     sessions::forget_expired(unit.conn(), new.now).await?;
     let NewSession { id, digest, name, now, expires_at } = &new;
     sessions::insert(unit.conn(), id, digest, name, *now, *expires_at).await?;
+    sessions::keep_newest(unit.conn(), name, SESSIONS_MAX).await?;
     let companies = people::companies_of(unit.conn(), name).await?;
     // A receipt is read by auditors of its company; who acts in several is the store's business.
     let company = match companies.as_slice() {
@@ -244,4 +241,65 @@ async fn begin(unit: &mut Unit<'_>, new: NewSession, hash: &str) -> Stored<bool>
         }),
     })?;
     Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::clock::SystemClock;
+    use crate::receipts::LedgerKey;
+    use crate::store::{self, Store, StoreOptions};
+
+    fn marie() -> Name {
+        Name::parse("marie").unwrap()
+    }
+
+    async fn begins(store: &Store, hash: &'static str) -> bool {
+        let now = Timestamp::from_millis(1_793_520_000_123);
+        let new = NewSession {
+            id: SessionId::from_uuid(Uuid::from_u128(7)),
+            digest: "d".to_owned(),
+            name: marie(),
+            now,
+            expires_at: now.plus(SESSION_LIFE),
+        };
+        let work = store.write(move |unit| Box::pin(async move { begin(unit, new, hash).await }));
+        work.await.unwrap().value
+    }
+
+    #[tokio::test]
+    async fn a_password_that_was_changed_meanwhile_begins_no_session() {
+        let folder = tempfile::tempdir().unwrap();
+        let options = StoreOptions {
+            url: format!("sqlite://{}", folder.path().join("store.db").display()),
+            allow_plaintext: false,
+            key: Arc::new(LedgerKey::from_seed(&[7; 32]).unwrap()),
+            checkpoint_file: None,
+            clock: Arc::new(SystemClock),
+            role: store::Role::Command,
+        };
+        let store = Store::open(options).await.unwrap();
+        let at = Timestamp::from_millis(1);
+        let added = store.write(move |unit| {
+            Box::pin(async move { people::insert(unit.conn(), &marie(), "the new hash", at).await })
+        });
+        added.await.unwrap();
+        // The password was compared with the hash that was there a moment before.
+        assert!(!begins(&store, "the old hash").await);
+        let disabled = store.write(move |unit| {
+            Box::pin(async move { people::set_disabled(unit.conn(), &marie(), Some(at)).await })
+        });
+        assert!(disabled.await.unwrap().value);
+        assert!(!begins(&store, "the new hash").await);
+        let enabled = store.write(move |unit| {
+            Box::pin(async move { people::set_disabled(unit.conn(), &marie(), None).await })
+        });
+        assert!(enabled.await.unwrap().value);
+        assert!(begins(&store, "the new hash").await);
+        store.close().await;
+    }
 }

@@ -1,10 +1,11 @@
 //! How often somebody may try to sign in: guessing is slow, and a flood on one name shuts its owner
 //! out no longer than it must.
 //!
-//! Attempts are counted before a password is looked at, whether the name exists or not. Each name
-//! has a limit from each address, and one for all addresses together; from an address where its
-//! owner signed in before, the latter neither counts nor stops anybody. So strangers elsewhere
-//! cannot keep an owner out who comes from where he always comes from.
+//! Attempts are counted before a password is looked at, whether the name exists or not; those that
+//! succeed are taken back, so that it is failures that are limited. Each name has a limit from each
+//! address, and one for all addresses together; from an address where its owner signed in before,
+//! the latter neither counts nor stops anybody. So strangers elsewhere cannot keep an owner out who
+//! comes from where he always comes from.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -16,12 +17,14 @@ use countersign_erp_source::Timestamp;
 use super::window::Window;
 use crate::domain::names::Name;
 
-/// Attempts in a minute for one name from one address.
+/// Failures in a minute for one name from one address.
 const PER_NAME_AND_ADDRESS: u32 = 10;
-/// Attempts in a minute for one name from all addresses where its owner is not known.
+/// Failures in a minute for one name from all addresses where its owner is not known.
 const PER_NAME: u32 = 30;
-/// Attempts in a minute from one address, for whatever name.
+/// Failures in a minute from one address, for whatever names.
 const PER_ADDRESS: u32 = 60;
+/// Attempts in a minute from one address, right ones as well: each costs a hash and a receipt.
+const ATTEMPTS_PER_ADDRESS: u32 = 300;
 /// How many windows are kept; with more, strangers wait until a minute is over.
 const WINDOWS_KEPT: usize = 16_384;
 /// How long an address stays known for a name.
@@ -47,6 +50,7 @@ struct Counts {
 /// What is counted together. A text that cannot be a name is `None`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Key {
+    Attempts(IpAddr),
     Address(IpAddr),
     Both(Option<Name>, IpAddr),
     Name(Option<Name>),
@@ -66,6 +70,7 @@ impl SignIns {
         let from = network(from);
         let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let known = name.is_some_and(|name| counts.is_known(name, from, now));
+        counts.count(Key::Attempts(from), ATTEMPTS_PER_ADDRESS, known, now)?;
         // What the first limits stop does not count for the name, which others need.
         counts.count(Key::Address(from), PER_ADDRESS, known, now)?;
         counts.count(Key::Both(name.cloned(), from), PER_NAME_AND_ADDRESS, known, now)?;
@@ -75,16 +80,23 @@ impl SignIns {
         counts.count(Key::Name(name.cloned()), PER_NAME, known, now)
     }
 
-    /// Notes that the name's owner signed in from there.
+    /// Notes that an attempt that was counted was the name's owner.
     pub(super) fn succeeded(&self, name: &Name, from: IpAddr, now: Timestamp) {
+        let from = network(from);
         let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = counts.is_known(name, from, now);
+        counts.take_back(&Key::Address(from));
+        counts.take_back(&Key::Both(Some(name.clone()), from));
+        if !known {
+            counts.take_back(&Key::Name(Some(name.clone())));
+        }
         if counts.known.len() >= KNOWN_KEPT {
             let oldest = counts.known.iter().min_by_key(|(_, at)| **at).map(|(key, _)| key.clone());
             if let Some(oldest) = oldest {
                 counts.known.remove(&oldest);
             }
         }
-        counts.known.insert((name.clone(), network(from)), now);
+        counts.known.insert((name.clone(), from), now);
     }
 }
 
@@ -102,6 +114,12 @@ impl Counts {
             }
         }
         self.windows.entry(key).or_insert_with(|| Window::new(now)).count(most, now)
+    }
+
+    fn take_back(&mut self, key: &Key) {
+        if let Some(window) = self.windows.get_mut(key) {
+            window.take_back();
+        }
     }
 
     /// Once a second at most: it looks at all of them.
@@ -155,6 +173,21 @@ mod tests {
         assert_eq!(all.count(Some(&marie), address(2), at(130)), Ok(()), "somewhere else");
         assert_eq!(all.count(Some(&name("jean")), address(1), at(130)), Ok(()), "somebody else");
         assert_eq!(all.count(Some(&marie), address(1), at(160)), Ok(()), "a new minute");
+    }
+
+    #[test]
+    fn who_signs_in_is_not_limited_as_who_fails() {
+        let all = SignIns::default();
+        let marie = name("marie");
+        for _ in 0..300 {
+            assert_eq!(all.count(Some(&marie), address(1), at(0)), Ok(()));
+            all.succeeded(&marie, address(1), at(0));
+        }
+        assert_eq!(all.count(Some(&marie), address(1), at(0)), Err(61), "but so often only");
+        for _ in 0..10 {
+            assert_eq!(all.count(Some(&marie), address(2), at(0)), Ok(()));
+        }
+        assert!(all.count(Some(&marie), address(2), at(0)).is_err());
     }
 
     #[test]

@@ -41,4 +41,9 @@ impl Window {
         self.calls = self.calls.saturating_add(1);
         Ok(())
     }
+
+    /// Takes back a call that is not to count.
+    pub fn take_back(&mut self) {
+        self.calls = self.calls.saturating_sub(1);
+    }
 }

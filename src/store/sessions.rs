@@ -85,6 +85,13 @@ pub async fn end_all_of(conn: &mut Conn<'_>, person: &Name) -> Result<u64, Store
     conn.execute("delete from session where person = $1", &[person.as_str().into()]).await
 }
 
+/// Ends all sessions of a human but the newest.
+pub async fn keep_newest(conn: &mut Conn<'_>, person: &Name, most: i64) -> Result<(), StoreError> {
+    let sql = "delete from session where person = $1 and id not in \
+               (select id from session where person = $1 order by id desc limit $2)";
+    conn.execute(sql, &[person.as_str().into(), most.into()]).await.map(drop)
+}
+
 /// Forgets sessions whose time is over; some of them, where they are many.
 pub async fn forget_expired(conn: &mut Conn<'_>, now: Timestamp) -> Result<(), StoreError> {
     let sql = "delete from session where id in \

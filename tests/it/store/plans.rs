@@ -4,8 +4,8 @@ use sqlx::{AssertSqlSafe, Connection, Row as _, SqliteConnection};
 
 use crate::support::on_both;
 
-/// The reads of a decision and of the workers' rounds, as the repositories write them.
-const READS: [&str; 18] = [
+/// The reads of a decision, of the workers' rounds and of humans, as the repositories write them.
+const READS: [&str; 24] = [
     "select count(*) from operation where mandate = $1 and status = 'pending'",
     "select * from operation where mandate = $1 and status in ('prepared', 'pending') order by id",
     "select sum(amount_minor) from operation where mandate = $1 and reserved = 1 and id <> $2",
@@ -33,6 +33,18 @@ const READS: [&str; 18] = [
     "select * from attempt where operation = $1 and state = 'open'",
     "select * from attempt where company = $1 and thing = $2 and state in ('open', 'booked')",
     "select * from baseline_account where company = $1 and vendor = $2 order by account",
+    "select * from session join person on person.name = session.person \
+     left join person_role on person_role.person = person.name \
+     where session.token_digest = $1 and session.expires_at > $2 and person.disabled_at is null",
+    "delete from session where person = $1 and id not in \
+     (select id from session where person = $1 order by id desc limit $2)",
+    "delete from session where id in \
+     (select id from session where expires_at <= $1 order by expires_at limit $2)",
+    "select * from operation where company = $1 and id > $2 and ($3 = '' or status = $3) \
+     order by id limit $4",
+    "select * from mandate where company = $1 and id > $2 and ($3 = '' or principal = $3) \
+     order by id limit $4",
+    "select * from receipts where company = $3 and seq > $1 order by seq limit $2",
 ];
 
 #[tokio::test]
