@@ -90,13 +90,14 @@ impl SignIns {
         if !known {
             counts.take_back(&Key::Name(Some(name.clone())));
         }
-        if counts.known.len() >= KNOWN_KEPT {
+        let key = (name.clone(), from);
+        if counts.known.len() >= KNOWN_KEPT && !counts.known.contains_key(&key) {
             let oldest = counts.known.iter().min_by_key(|(_, at)| **at).map(|(key, _)| key.clone());
             if let Some(oldest) = oldest {
                 counts.known.remove(&oldest);
             }
         }
-        counts.known.insert((name.clone(), from), now);
+        counts.known.insert(key, now);
     }
 }
 
@@ -253,6 +254,10 @@ mod tests {
             all.succeeded(&marie, address(number), at(i64::from(number)));
         }
         assert_eq!(all.0.lock().unwrap().known.len(), KNOWN_KEPT);
+        // Who is known already pushes nobody out.
+        let before: Vec<_> = all.0.lock().unwrap().known.keys().cloned().collect();
+        all.succeeded(&marie, address(4999), at(5000));
+        assert!(before.iter().all(|key| all.0.lock().unwrap().known.contains_key(key)));
     }
 
     #[test]

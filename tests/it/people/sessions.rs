@@ -248,6 +248,15 @@ async fn guessing_is_slow_and_shuts_nobody_out_for_long() {
 }
 
 #[tokio::test]
+async fn who_signs_in_often_is_not_limited_as_who_guesses() {
+    let installation = embedded().await;
+    let daemon = installation.start().await;
+    for _ in 0..12 {
+        daemon.sign_in("marie").await;
+    }
+}
+
+#[tokio::test]
 async fn one_session_calls_only_so_often() {
     let installation = embedded().await;
     let file = installation.path("countersign.toml");
