@@ -37,6 +37,7 @@ use uuid::Uuid;
 use crate::domain::names::OperationId;
 use crate::ids::{self, NoRandomness, Randomness};
 use crate::keys::Keys;
+use crate::metrics::Metrics;
 use crate::store::{Store, StoreError};
 
 pub use approval::ApprovalError;
@@ -82,6 +83,8 @@ pub struct Parts {
     pub randomness: Arc<dyn Randomness>,
     /// Settings.
     pub rules: Rules,
+    /// Is told what was decided.
+    pub metrics: Metrics,
 }
 
 /// The gateway; cheap to clone.
@@ -96,6 +99,7 @@ struct Inner {
     clock: Arc<dyn Clock>,
     randomness: Arc<dyn Randomness>,
     rules: Rules,
+    metrics: Metrics,
     /// Names this process among the daemons of one store.
     daemon: String,
     /// Work that no hung-up client and no shutdown may drop half way.
@@ -125,8 +129,9 @@ impl Gateway {
     /// # Errors
     /// [`NoRandomness`].
     pub fn new(parts: Parts) -> Result<Self, NoRandomness> {
-        let Parts { packs, policies, store, keys, clock, randomness, rules } = parts;
+        let Parts { packs, policies, store, keys, clock, randomness, rules, metrics } = parts;
         let daemon = format!("dm_{}", ids::ordered(randomness.as_ref(), clock.now())?.simple());
+        metrics.policies_in_force(policies.ids());
         let policies = RwLock::new(Arc::new(policies));
         let (tasks, changed) = (TaskTracker::new(), Notify::new());
         Ok(Self(Arc::new(Inner {
@@ -137,6 +142,7 @@ impl Gateway {
             clock,
             randomness,
             rules,
+            metrics,
             daemon,
             tasks,
             busy: Mutex::default(),
@@ -175,6 +181,11 @@ impl Gateway {
     /// The settings.
     pub fn rules(&self) -> Rules {
         self.0.rules
+    }
+
+    /// What is counted.
+    pub fn metrics(&self) -> &Metrics {
+        &self.0.metrics
     }
 
     /// The present moment.

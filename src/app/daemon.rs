@@ -82,9 +82,9 @@ impl Daemon {
         let tasks = TaskTracker::new();
         workers.start(&tasks, &working);
         let router = http::router(state);
-        let token = serving.clone();
+        let (token, metrics) = (serving.clone(), app.base.metrics.clone());
         tasks.spawn(async move {
-            http::serve(listener, router, token).await;
+            http::serve(listener, router, metrics, token).await;
         });
         Ok((address, serving, working, tasks, refusals))
     }

@@ -7,7 +7,8 @@ use countersign_erp_source::{Marker, Timestamp};
 use serde_json::{Value, json};
 
 use super::pack::{Booking, Denial};
-use crate::domain::operation::{Operation, ReceiptRef};
+use crate::domain::operation::{Decision, Operation, ReceiptRef};
+use crate::metrics::Decided;
 use crate::receipts::{Receipt, ReceiptKind};
 use crate::store::attempts::Attempt;
 use crate::store::{StoreError, Unit};
@@ -27,6 +28,10 @@ pub(super) fn leave(
         operation: Some(operation.id.to_string()),
         data,
     })?;
+    if kind == ReceiptKind::Decision {
+        let Decision { stage, effect, reasons, .. } = operation.decision.clone();
+        unit.decided(Decided { stage, effect, reasons });
+    }
     operation.receipt = ReceiptRef { seq: head.seq, hash: head.hash };
     Ok(())
 }

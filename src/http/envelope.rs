@@ -11,6 +11,7 @@ use axum::response::{IntoResponse, Response};
 
 use super::problem::Problem;
 use super::{Shared, body};
+use crate::metrics::Answered;
 
 /// How long a call may take, whatever it waits for. Beyond what an ERP is given for one payment.
 pub(super) const CALL_LIMIT: Duration = Duration::from_mins(3);
@@ -49,8 +50,11 @@ pub(super) async fn around(State(shared): State<Shared>, request: Request, next:
         headers.insert(name, value);
     }
     let status = response.status().as_u16();
-    let route = route.as_ref().map_or("-", MatchedPath::as_str);
-    let duration_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+    let (route, took) = (route.as_ref().map(MatchedPath::as_str), began.elapsed());
+    let answered = Answered { method: method.as_str(), route, status, took };
+    shared.gateway().metrics().answered(answered);
+    let route = route.unwrap_or("-");
+    let duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
     tracing::info!(
         request.id = id.to_str().unwrap_or_default(),
         http.method = %method,

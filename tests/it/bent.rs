@@ -289,6 +289,7 @@ impl Scene {
             clock: bent,
             randomness: Arc::new(SystemRandomness::default()),
             rules: app.gateway.rules(),
+            metrics: app.base.metrics.clone(),
         });
         (pack, gateway.unwrap())
     }

@@ -24,6 +24,8 @@ mod http;
 mod late;
 mod live;
 #[cfg(test)]
+mod metrics;
+#[cfg(test)]
 mod payments;
 #[cfg(test)]
 mod people;
