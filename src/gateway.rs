@@ -32,6 +32,7 @@ use countersign_erp_source::{Clock, Timestamp};
 use tokio::sync::{Notify, Semaphore};
 use tokio::task::JoinHandle;
 use tokio_util::task::TaskTracker;
+use tracing::Instrument as _;
 use uuid::Uuid;
 
 use crate::domain::names::OperationId;
@@ -159,7 +160,8 @@ impl Gateway {
     where
         T: Send + 'static,
     {
-        self.0.tasks.spawn(work)
+        // What it logs belongs to the call that began it.
+        self.0.tasks.spawn(work.in_current_span())
     }
 
     /// Waits until all work that was begun has ended.

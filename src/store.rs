@@ -83,7 +83,7 @@ const ACQUIRE_LIMIT: Duration = Duration::from_secs(5);
 const QUEUE_MAX: usize = 1024;
 
 /// Where the store is and who opens it.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct StoreOptions {
     /// `sqlite:///absolute/path` or `postgres://user@host/database`.
     pub url: String,
@@ -97,6 +97,16 @@ pub struct StoreOptions {
     /// Is told how the writer does.
     pub metrics: Metrics,
     pub role: Role,
+}
+
+impl std::fmt::Debug for StoreOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // A password may stand in the address.
+        f.debug_struct("StoreOptions")
+            .field("checkpoint_file", &self.checkpoint_file)
+            .field("role", &self.role)
+            .finish_non_exhaustive()
+    }
 }
 
 /// What opens the store.

@@ -9,7 +9,7 @@ use crate::settings::Settings;
 use crate::telemetry;
 
 pub(super) async fn run(settings: Settings) -> anyhow::Result<()> {
-    telemetry::start();
+    telemetry::start(settings.log.format);
     let mut terminate = signal(SignalKind::terminate()).context("signals")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("signals")?;
     let daemon = Daemon::start(settings).await?;

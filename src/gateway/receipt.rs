@@ -36,6 +36,20 @@ pub(super) fn leave(
     Ok(())
 }
 
+/// Says in the log what was decided on an operation, without any of its values.
+pub(super) fn log_decision(operation: &Operation) {
+    let (id, decision) = (&operation.id, &operation.decision);
+    let (stage, effect) = (decision.stage.code(), decision.effect.code());
+    let reasons = decision.reasons.join(", ");
+    tracing::info!(
+        operation.id = %id,
+        decision.stage = stage,
+        decision.effect = effect,
+        decision.reasons = reasons,
+        "operation {id}: {effect} at {stage}: {reasons}"
+    );
+}
+
 /// What a decision says. `hashed` is the text that the operation hash is made of.
 pub(super) fn decision(
     operation: &Operation,

@@ -79,14 +79,6 @@ fn describe_one(
     }
 }
 
-/// The method, where it is one that the API has.
-pub(super) fn method(sent: &str) -> &'static str {
-    ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"]
-        .into_iter()
-        .find(|method| *method == sent)
-        .unwrap_or("other")
-}
-
 /// The class of a status.
 pub(super) fn status_class(status: u16) -> &'static str {
     match status {

@@ -24,6 +24,8 @@ mod http;
 mod late;
 mod live;
 #[cfg(test)]
+mod log;
+#[cfg(test)]
 mod metrics;
 #[cfg(test)]
 mod payments;
@@ -31,6 +33,8 @@ mod payments;
 mod people;
 #[cfg(test)]
 mod receipts;
+#[cfg(test)]
+mod secrets;
 #[cfg(test)]
 mod store;
 #[cfg(test)]

@@ -31,7 +31,7 @@ const MAY_NAME: [(&str, &[&str]); 17] = [
     ("clock", &[]),
     ("ids", &[]),
     ("settings", &[]),
-    ("telemetry", &[]),
+    ("telemetry", &["settings"]),
     // What is counted, in words of the domain.
     ("metrics", &["domain"]),
     // What keeps, and what signs what is kept.
