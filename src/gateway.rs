@@ -39,6 +39,7 @@ use crate::domain::names::OperationId;
 use crate::ids::{self, NoRandomness, Randomness};
 use crate::keys::Keys;
 use crate::metrics::Metrics;
+use crate::receipts::{Receipt, ReceiptKind};
 use crate::store::{Store, StoreError};
 
 pub use approval::ApprovalError;
@@ -198,6 +199,40 @@ impl Gateway {
     /// The policies in force.
     pub fn policies(&self) -> Arc<Policies> {
         Arc::clone(&self.0.policies.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Puts other policies in force, for every decision that begins from now on. `false` if they are
+    /// those in force already.
+    ///
+    /// INVARIANT: the receipt is durable before the first decision by them. A run of the pipeline
+    /// takes the set once, so that no decision is made of two; what was claimed under the old set
+    /// is decided again under the new one before anything is sent.
+    ///
+    /// # Errors
+    /// The store failed; those in force stay.
+    pub async fn change_policies(&self, policies: Policies) -> Stored<bool> {
+        let before = self.policies();
+        if before.digest() == policies.digest() {
+            return Ok(false);
+        }
+        let receipt = Receipt {
+            kind: ReceiptKind::PolicyChanged,
+            at: self.now(),
+            company: None,
+            operation: None,
+            data: serde_json::json!({
+                "before": before.digest(),
+                "daemon": self.daemon(),
+                "policy": policies.digest(),
+                "rules": policies.ids().collect::<Vec<_>>(),
+            }),
+        };
+        self.store()
+            .write(move |unit| Box::pin(async move { unit.receipt(receipt).map(drop) }))
+            .await?;
+        self.0.metrics.policies_in_force(policies.ids());
+        *self.0.policies.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(policies);
+        Ok(true)
     }
 
     /// The name of this process among the daemons of the store.

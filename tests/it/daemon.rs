@@ -294,10 +294,15 @@ impl Daemon {
         self.child.wait().unwrap();
     }
 
+    /// Sends the process a signal.
+    pub(crate) fn signal(&self, name: &str) {
+        let (signal, id) = (format!("-{name}"), self.child.id().to_string());
+        assert!(Command::new("kill").args([signal, id]).status().unwrap().success());
+    }
+
     /// Asks the process to stop and waits for it.
     pub(crate) fn stop(mut self) {
-        let id = self.child.id().to_string();
-        assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+        self.signal("TERM");
         let status = self.child.wait().unwrap();
         assert!(status.success(), "{status}");
     }

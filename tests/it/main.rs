@@ -34,6 +34,8 @@ mod people;
 #[cfg(test)]
 mod receipts;
 #[cfg(test)]
+mod reload;
+#[cfg(test)]
 mod secrets;
 #[cfg(test)]
 mod store;
