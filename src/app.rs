@@ -9,7 +9,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
-use countersign_erp_source::{Clock, CompanyId, ErpSource, PayeeVerifier, SanctionsScreen};
+use countersign_erp_source::{
+    Clock, CompanyId, ErpSource, Measured, Observer, PayeeVerifier, SanctionsScreen,
+};
 use countersign_odoo::{Credential, Odoo};
 use countersign_sandbox::Sandbox;
 use countersign_vop::{FileSanctions, FileVop, NoSanctions, NoVop};
@@ -22,6 +24,7 @@ use crate::gateway::refusals::Refusals;
 use crate::gateway::{Gateway, Parts, Rules};
 use crate::ids::{Randomness, SystemRandomness};
 use crate::keys::Keys;
+use crate::metrics::Metrics;
 use crate::settings::{ErpKind, Login, OdooSettings, ProviderKind, Settings};
 use crate::store::{Role, Store, StoreOptions};
 use crate::worker::{Sync, Workers};
@@ -43,6 +46,8 @@ pub struct Base {
     pub sandbox: Option<Sandbox>,
     /// The store.
     pub store: Store,
+    /// What is counted.
+    pub metrics: Metrics,
     /// Random bits.
     pub randomness: Arc<dyn Randomness>,
 }
@@ -73,6 +78,7 @@ impl Base {
             Some(sandbox) => Arc::new(sandbox.clone()),
             None => Arc::new(SystemClock),
         };
+        let metrics = Metrics::default();
         let options = StoreOptions {
             url: settings.store_url(),
             allow_plaintext: settings.store.allow_plaintext,
@@ -83,11 +89,12 @@ impl Base {
                 .as_ref()
                 .map(|path| settings.path(path)),
             clock: Arc::clone(&clock),
+            metrics: metrics.clone(),
             role,
         };
         let store = Store::open(options).await.context("`store.url`")?;
         let randomness = Arc::new(SystemRandomness::default());
-        Ok(Self { settings, keys, clock, sandbox, store, randomness })
+        Ok(Self { settings, keys, clock, sandbox, store, metrics, randomness })
     }
 
     /// Lets go of the store, after what is queued is written.
@@ -226,10 +233,12 @@ impl App {
     fn on(base: &Base) -> anyhow::Result<(Gateway, AccountsPayable, AccountsPayable)> {
         let ErpPair { erp, reading } = erp(base)?;
         let settings = &base.settings;
+        let observer: Arc<dyn Observer> = Arc::new(base.metrics.clone());
+        let (vop, sanctions) = (vop(base)?, sanctions(base)?);
         let ports = Ports {
-            erp,
-            vop: vop(base)?,
-            sanctions: sanctions(base)?,
+            erp: Arc::new(Measured::new(erp, Arc::clone(&observer))),
+            vop: Arc::new(Measured::new(vop, Arc::clone(&observer))),
+            sanctions: Arc::new(Measured::new(sanctions, Arc::clone(&observer))),
             store: base.store.clone(),
             clock: Arc::clone(&base.clock),
             keys: Arc::clone(&base.keys),
@@ -238,6 +247,7 @@ impl App {
             cooling_off: settings.approvals.cooling_off,
             time_zone: settings.time_zone(),
         };
+        let reading: Arc<dyn ErpSource> = Arc::new(Measured::new(reading, observer));
         let reading = AccountsPayable::new(Ports { erp: reading, ..ports.clone() }, rules);
         let pack = AccountsPayable::new(ports, rules);
         let gateway = Gateway::new(Parts {
@@ -252,6 +262,7 @@ impl App {
                 cooling_off: settings.approvals.cooling_off,
                 call_deadline: settings.erp.call_deadline(),
             },
+            metrics: base.metrics.clone(),
         })?;
         Ok((gateway, pack, reading))
     }
@@ -265,7 +276,7 @@ impl App {
             alone: self.base.settings.store.url.starts_with("sqlite://"),
             sync: self.sync(),
             health: Arc::default(),
-            refusals: Refusals::default(),
+            refusals: Refusals::new(self.base.metrics.clone()),
         }
     }
 

@@ -32,11 +32,14 @@ use countersign_erp_source::{Clock, Timestamp};
 use tokio::sync::{Notify, Semaphore};
 use tokio::task::JoinHandle;
 use tokio_util::task::TaskTracker;
+use tracing::Instrument as _;
 use uuid::Uuid;
 
 use crate::domain::names::OperationId;
 use crate::ids::{self, NoRandomness, Randomness};
 use crate::keys::Keys;
+use crate::metrics::Metrics;
+use crate::receipts::{Receipt, ReceiptKind};
 use crate::store::{Store, StoreError};
 
 pub use approval::ApprovalError;
@@ -82,6 +85,8 @@ pub struct Parts {
     pub randomness: Arc<dyn Randomness>,
     /// Settings.
     pub rules: Rules,
+    /// Is told what was decided.
+    pub metrics: Metrics,
 }
 
 /// The gateway; cheap to clone.
@@ -96,6 +101,7 @@ struct Inner {
     clock: Arc<dyn Clock>,
     randomness: Arc<dyn Randomness>,
     rules: Rules,
+    metrics: Metrics,
     /// Names this process among the daemons of one store.
     daemon: String,
     /// Work that no hung-up client and no shutdown may drop half way.
@@ -125,8 +131,9 @@ impl Gateway {
     /// # Errors
     /// [`NoRandomness`].
     pub fn new(parts: Parts) -> Result<Self, NoRandomness> {
-        let Parts { packs, policies, store, keys, clock, randomness, rules } = parts;
+        let Parts { packs, policies, store, keys, clock, randomness, rules, metrics } = parts;
         let daemon = format!("dm_{}", ids::ordered(randomness.as_ref(), clock.now())?.simple());
+        metrics.policies_in_force(policies.ids());
         let policies = RwLock::new(Arc::new(policies));
         let (tasks, changed) = (TaskTracker::new(), Notify::new());
         Ok(Self(Arc::new(Inner {
@@ -137,6 +144,7 @@ impl Gateway {
             clock,
             randomness,
             rules,
+            metrics,
             daemon,
             tasks,
             busy: Mutex::default(),
@@ -153,7 +161,8 @@ impl Gateway {
     where
         T: Send + 'static,
     {
-        self.0.tasks.spawn(work)
+        // What it logs belongs to the call that began it.
+        self.0.tasks.spawn(work.in_current_span())
     }
 
     /// Waits until all work that was begun has ended.
@@ -177,6 +186,11 @@ impl Gateway {
         self.0.rules
     }
 
+    /// What is counted.
+    pub fn metrics(&self) -> &Metrics {
+        &self.0.metrics
+    }
+
     /// The present moment.
     pub fn now(&self) -> Timestamp {
         self.0.clock.now()
@@ -185,6 +199,40 @@ impl Gateway {
     /// The policies in force.
     pub fn policies(&self) -> Arc<Policies> {
         Arc::clone(&self.0.policies.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Puts other policies in force, for every decision that begins from now on. `false` if they are
+    /// those in force already.
+    ///
+    /// INVARIANT: the receipt is durable before the first decision by them. A run of the pipeline
+    /// takes the set once, so that no decision is made of two; what was claimed under the old set
+    /// is decided again under the new one before anything is sent.
+    ///
+    /// # Errors
+    /// The store failed; those in force stay.
+    pub async fn change_policies(&self, policies: Policies) -> Stored<bool> {
+        let before = self.policies();
+        if before.digest() == policies.digest() {
+            return Ok(false);
+        }
+        let receipt = Receipt {
+            kind: ReceiptKind::PolicyChanged,
+            at: self.now(),
+            company: None,
+            operation: None,
+            data: serde_json::json!({
+                "before": before.digest(),
+                "daemon": self.daemon(),
+                "policy": policies.digest(),
+                "rules": policies.ids().collect::<Vec<_>>(),
+            }),
+        };
+        self.store()
+            .write(move |unit| Box::pin(async move { unit.receipt(receipt).map(drop) }))
+            .await?;
+        self.0.metrics.policies_in_force(policies.ids());
+        *self.0.policies.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(policies);
+        Ok(true)
     }
 
     /// The name of this process among the daemons of the store.

@@ -117,6 +117,7 @@ pub fn router(state: HttpState) -> Router {
     let mut routes = Router::new()
         .route("/healthz", get(health::live))
         .route("/readyz", get(health::ready))
+        .route("/metrics", get(health::metrics))
         .merge(agents())
         .merge(humans());
     if with_sandbox {

@@ -13,6 +13,7 @@ pub mod gateway;
 pub mod http;
 pub mod ids;
 pub mod keys;
+pub mod metrics;
 pub mod receipts;
 pub mod settings;
 pub mod store;

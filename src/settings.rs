@@ -30,6 +30,8 @@ pub struct Settings {
     pub receipts: Receipts,
     #[serde(default)]
     pub limits: Limits,
+    #[serde(default)]
+    pub log: Log,
     /// The file's own folder.
     #[serde(skip)]
     pub folder: PathBuf,
@@ -47,7 +49,7 @@ pub struct Server {
     pub public_url: String,
 }
 
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StoreSettings {
     /// `sqlite://file` or `postgres://user@host/database`.
@@ -55,6 +57,15 @@ pub struct StoreSettings {
     /// PostgreSQL elsewhere without TLS.
     #[serde(default)]
     pub allow_plaintext: bool,
+}
+
+impl std::fmt::Debug for StoreSettings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // A password may stand in the address.
+        f.debug_struct("StoreSettings")
+            .field("allow_plaintext", &self.allow_plaintext)
+            .finish_non_exhaustive()
+    }
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -173,6 +184,23 @@ impl Default for Approvals {
 pub struct Receipts {
     /// The newest signed head, for keeping elsewhere.
     pub checkpoint_file: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+pub struct Log {
+    pub format: LogFormat,
+}
+
+/// How the daemon's log is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Default)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// Text where standard error is a terminal, else JSON.
+    #[default]
+    Auto,
+    Json,
+    Text,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]

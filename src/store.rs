@@ -38,6 +38,7 @@ pub mod baseline;
 mod checkpoint;
 mod conn;
 mod error;
+pub mod figures;
 pub mod freezes;
 mod ledger;
 mod migrate;
@@ -68,6 +69,7 @@ pub use error::{Fault, OpenRefusal, StoreError};
 pub use ledger::{ExportError, verify_unopened};
 pub use unit::Unit;
 
+use crate::metrics::Metrics;
 use crate::receipts::LedgerKey;
 use address::Readers;
 use writer::{Job, Work};
@@ -81,7 +83,7 @@ const ACQUIRE_LIMIT: Duration = Duration::from_secs(5);
 const QUEUE_MAX: usize = 1024;
 
 /// Where the store is and who opens it.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct StoreOptions {
     /// `sqlite:///absolute/path` or `postgres://user@host/database`.
     pub url: String,
@@ -92,7 +94,19 @@ pub struct StoreOptions {
     /// Where the newest signed head is kept outside the database.
     pub checkpoint_file: Option<PathBuf>,
     pub clock: Arc<dyn Clock>,
+    /// Is told how the writer does.
+    pub metrics: Metrics,
     pub role: Role,
+}
+
+impl std::fmt::Debug for StoreOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // A password may stand in the address.
+        f.debug_struct("StoreOptions")
+            .field("checkpoint_file", &self.checkpoint_file)
+            .field("role", &self.role)
+            .finish_non_exhaustive()
+    }
 }
 
 /// What opens the store.
@@ -116,6 +130,7 @@ struct Inner {
     queue: mpsc::Sender<Job>,
     stop: CancellationToken,
     tasks: TaskTracker,
+    metrics: Metrics,
 }
 
 /// The value of a unit of work that is committed, and the receipts it left.
@@ -202,11 +217,15 @@ impl Store {
     }
 
     async fn enqueue(&self, job: Job) -> Result<(), StoreError> {
-        match self.inner.queue.send_timeout(job, ACQUIRE_LIMIT).await {
-            Ok(()) => Ok(()),
-            Err(mpsc::error::SendTimeoutError::Timeout(_)) => Err(StoreError::Busy),
-            Err(mpsc::error::SendTimeoutError::Closed(_)) => Err(StoreError::Closed),
-        }
+        self.inner.metrics.queued();
+        let sent = self.inner.queue.send_timeout(job, ACQUIRE_LIMIT).await;
+        sent.map_err(|unsent| {
+            self.inner.metrics.unqueued();
+            match unsent {
+                mpsc::error::SendTimeoutError::Timeout(_) => StoreError::Busy,
+                mpsc::error::SendTimeoutError::Closed(_) => StoreError::Closed,
+            }
+        })
     }
 }
 

@@ -15,6 +15,7 @@ use crate::gateway::Gateway;
 use crate::gateway::freeze::Automatic;
 use crate::gateway::pack::Pack as _;
 use crate::gateway::refusals::Refusals;
+use crate::store::figures;
 use crate::store::freezes::FreezeScope;
 
 /// How often unknown and waiting operations are looked at.
@@ -23,6 +24,8 @@ const SETTLE_EVERY: Duration = Duration::from_millis(250);
 const PROVE_EVERY: Duration = Duration::from_hours(1);
 /// How often while something is wrong.
 const PROVE_AGAIN: Duration = Duration::from_secs(5);
+/// How often what is counted in the store is read.
+const COUNT_EVERY: Duration = Duration::from_secs(5);
 /// The most that the ERP's clock may differ from ours (DESIGN 3).
 const OFFSET_MAX: Duration = Duration::from_secs(30);
 
@@ -95,6 +98,9 @@ impl Workers {
         let proving = self.clone();
         let token = stop.clone();
         tasks.spawn(async move { proving.prove_and_adopt(&token).await });
+        let counting = self.clone();
+        let token = stop.clone();
+        tasks.spawn(async move { counting.count(&token).await });
     }
 
     async fn settle(&self, stop: &CancellationToken) {
@@ -117,6 +123,23 @@ impl Workers {
                 tracing::error!("a round of expiring failed: {fault:#}");
             }
             self.refusals.flush(&self.gateway).await;
+        }
+    }
+
+    async fn count(&self, stop: &CancellationToken) {
+        loop {
+            let figures = self
+                .gateway
+                .store()
+                .read(|conn| Box::pin(async move { figures::read(conn).await }))
+                .await;
+            match figures {
+                Ok(figures) => self.gateway.metrics().set_figures(figures),
+                Err(fault) => tracing::warn!("what waits could not be counted: {fault}"),
+            }
+            if !pause(COUNT_EVERY, stop).await {
+                return;
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 //! A running daemon: HTTP, workers, and a stop that loses nothing.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context;
@@ -10,8 +11,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::{App, Control, remarks};
+use crate::gateway::policy::Policies;
 use crate::gateway::refusals::Refusals;
 use crate::http::{self, HttpState, Limits, Readiness, SandboxControl};
+use crate::metrics::Reload;
 use crate::receipts::{Receipt, ReceiptKind};
 use crate::settings::Settings;
 use crate::store::Role;
@@ -82,9 +85,9 @@ impl Daemon {
         let tasks = TaskTracker::new();
         workers.start(&tasks, &working);
         let router = http::router(state);
-        let token = serving.clone();
+        let (token, metrics) = (serving.clone(), app.base.metrics.clone());
         tasks.spawn(async move {
-            http::serve(listener, router, token).await;
+            http::serve(listener, router, metrics, token).await;
         });
         Ok((address, serving, working, tasks, refusals))
     }
@@ -97,6 +100,45 @@ impl Daemon {
     /// The gateway and its parts.
     pub fn app(&self) -> &App {
         &self.app
+    }
+
+    /// Reads the policies anew. Those that cannot be used change nothing: the older ones stay in
+    /// force, and log, metrics and `check` say so. The daemon stays ready: it decides as before.
+    pub async fn reload_policies(&self) {
+        let settings = &self.app.base.settings;
+        let folder = settings.path(&settings.policy.dir);
+        let before = self.app.gateway.policies();
+        let outcome = match self.read_policies(folder).await {
+            Ok(true) => {
+                let (before, after) = (before.digest(), self.app.gateway.policies());
+                let after = after.digest();
+                tracing::info!(
+                    policy.before = before,
+                    policy.digest = after,
+                    "other policies are in force: {after} instead of {before}"
+                );
+                Reload::Changed
+            }
+            Ok(false) => {
+                tracing::info!(policy.digest = before.digest(), "the policies are the same");
+                Reload::Unchanged
+            }
+            Err(fault) => {
+                let digest = before.digest();
+                tracing::error!(
+                    policy.digest = digest,
+                    "the policies are not taken, {digest} stays in force: {fault:#}"
+                );
+                Reload::Refused
+            }
+        };
+        self.app.base.metrics.policies_reloaded(outcome);
+    }
+
+    async fn read_policies(&self, folder: PathBuf) -> anyhow::Result<bool> {
+        let read = tokio::task::spawn_blocking(move || Policies::load(&folder));
+        let policies = read.await.context("reading")?.context("`policy.dir`")?;
+        self.app.gateway.change_policies(policies).await.context("`store.url`")
     }
 
     /// Stops: no new requests, what was begun is carried through, what was counted is written.

@@ -112,7 +112,7 @@ pub enum Origin {
 }
 
 /// A parameter after resolution: the record's value, never the spelling that was sent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Param {
     /// The value, whole.
     pub value: String,
@@ -126,6 +126,16 @@ pub struct Param {
     /// The bound, for [`Origin::BoundedBySystemOfRecord`].
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub bound: Option<String>,
+}
+
+impl std::fmt::Debug for Param {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Param")
+            .field("masked", &self.masked)
+            .field("origin", &self.origin)
+            .field("reference", &self.reference)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Parameters by name.
@@ -192,7 +202,7 @@ pub struct Substance {
 }
 
 /// An operation as the store holds it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Operation {
     /// Its id.
     pub id: OperationId,
@@ -256,6 +266,19 @@ impl Held {
     pub const NOTHING: Self = Self { level: Level::None, barred_by: Vec::new() };
 }
 
+impl std::fmt::Debug for Operation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // What was sent may hold whole account numbers.
+        f.debug_struct("Operation")
+            .field("id", &self.id)
+            .field("status", &self.status)
+            .field("decision", &self.decision)
+            .field("level", &self.level)
+            .field("version", &self.version)
+            .finish_non_exhaustive()
+    }
+}
+
 /// Where a receipt stands in the ledger.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReceiptRef {
@@ -296,6 +319,19 @@ impl OperationResult {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_parameter_shows_only_its_mask() {
+        let param = Param {
+            value: "FR7630006000011234567890189".to_owned(),
+            masked: "FR76…0189".to_owned(),
+            origin: Origin::SystemOfRecord,
+            reference: "vendors/V-100".to_owned(),
+            bound: None,
+        };
+        let shown = format!("{param:?}");
+        assert!(shown.contains("FR76…0189") && !shown.contains("3000600001"), "{shown}");
+    }
 
     #[test]
     fn final_states_stay_what_they_are() {

@@ -219,6 +219,9 @@ pub(super) async fn automatic(
         raised_at: now,
     };
     freezes::raise(unit.conn(), &raised).await?;
+    let (id, kind) = (&raised.id, alarm.cause);
+    // What happened stands in the alarm, where only people of the company read it.
+    tracing::error!(alarm.id = %id, alarm.kind = kind, "alarm {id}: {kind}");
     unit.receipt(Receipt {
         kind: ReceiptKind::Alarm,
         at: now,

@@ -240,10 +240,12 @@ impl Gateway {
             Submission { before, operation, evaluated, prepare, marker: self.marker()? };
         match self.record(submission).await? {
             Recorded::Decided(operation, None) => {
+                receipt::log_decision(&operation);
                 self.0.changed.notify_waiters();
                 Ok(Answer { operation: *operation, replayed: false })
             }
             Recorded::Decided(operation, Some(attempt)) => {
+                receipt::log_decision(&operation);
                 let id = operation.id.clone();
                 self.drive(operation, *attempt);
                 let operation = self.settled(id, EXECUTING_WAIT).await?;

@@ -7,7 +7,8 @@ use countersign_erp_source::{Marker, Timestamp};
 use serde_json::{Value, json};
 
 use super::pack::{Booking, Denial};
-use crate::domain::operation::{Operation, ReceiptRef};
+use crate::domain::operation::{Decision, Operation, ReceiptRef};
+use crate::metrics::Decided;
 use crate::receipts::{Receipt, ReceiptKind};
 use crate::store::attempts::Attempt;
 use crate::store::{StoreError, Unit};
@@ -27,8 +28,26 @@ pub(super) fn leave(
         operation: Some(operation.id.to_string()),
         data,
     })?;
+    if kind == ReceiptKind::Decision {
+        let Decision { stage, effect, reasons, .. } = operation.decision.clone();
+        unit.decided(Decided { stage, effect, reasons });
+    }
     operation.receipt = ReceiptRef { seq: head.seq, hash: head.hash };
     Ok(())
+}
+
+/// Says in the log what was decided on an operation, without any of its values.
+pub(super) fn log_decision(operation: &Operation) {
+    let (id, decision) = (&operation.id, &operation.decision);
+    let (stage, effect) = (decision.stage.code(), decision.effect.code());
+    let reasons = decision.reasons.join(", ");
+    tracing::info!(
+        operation.id = %id,
+        decision.stage = stage,
+        decision.effect = effect,
+        decision.reasons = reasons,
+        "operation {id}: {effect} at {stage}: {reasons}"
+    );
 }
 
 /// What a decision says. `hashed` is the text that the operation hash is made of.

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::Gateway;
 use crate::domain::reason::Reason;
+use crate::metrics::Metrics;
 use crate::receipts::{Receipt, ReceiptKind};
 
 /// How many addresses, reasons and minutes are kept apart; what comes beyond is counted together.
@@ -23,7 +24,10 @@ const MINUTE_MS: i64 = 60_000;
 
 /// The count of refusals since the last receipts; cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub struct Refusals(Arc<Mutex<BTreeMap<Entry, u64>>>);
+pub struct Refusals {
+    counts: Arc<Mutex<BTreeMap<Entry, u64>>>,
+    metrics: Metrics,
+}
 
 /// What is counted together. Ordered by the minute, so that minutes that are over come first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -46,8 +50,14 @@ impl Entry {
 }
 
 impl Refusals {
+    /// Counts, and tells what it counts.
+    pub fn new(metrics: Metrics) -> Self {
+        Self { counts: Arc::default(), metrics }
+    }
+
     /// Counts one refusal.
     pub fn note(&self, address: IpAddr, reason: Reason, at: Timestamp) {
+        self.metrics.refused(reason);
         let minute = minute_of(at);
         let mut counts = self.counts();
         let mut entry = Entry { minute, reason, address: Some(address.to_canonical()) };
@@ -116,7 +126,7 @@ impl Refusals {
     }
 
     fn counts(&self) -> MutexGuard<'_, BTreeMap<Entry, u64>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

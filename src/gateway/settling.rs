@@ -125,11 +125,13 @@ impl Gateway {
     ) -> Stored<()> {
         let outcome = settled(operation, attempt, sent);
         let (id, attempt, now) = (operation.id.clone(), attempt.clone(), self.now());
+        let became = outcome.status.code();
         let (Ok(freeze_id), Ok(alarm_id)) = (self.ordered_id(), self.ordered_id()) else {
             // Without random numbers there is no id for an alarm; the worker comes back.
             return Ok(());
         };
-        self.store()
+        let written = self
+            .store()
             .write(move |unit| {
                 Box::pin(async move {
                     let before = get(unit, &id).await?;
@@ -140,17 +142,21 @@ impl Gateway {
                             freeze::automatic(unit, &alarm, operation, freeze_id, alarm_id, now)
                                 .await?;
                         }
-                        return Ok(());
+                        return Ok(false);
                     }
                     write_down(unit, &before, &attempt, &outcome, now).await?;
                     if let Some(alarm) = &outcome.alarm {
                         let operation = Some(&before);
                         freeze::automatic(unit, alarm, operation, freeze_id, alarm_id, now).await?;
                     }
-                    Ok(())
+                    Ok(true)
                 })
             })
             .await?;
+        if written.value {
+            let id = &operation.id;
+            tracing::info!(operation.id = %id, operation.status = became, "operation {id}: {became}");
+        }
         self.0.changed.notify_waiters();
         Ok(())
     }

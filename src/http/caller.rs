@@ -71,7 +71,10 @@ impl Anyone {
             Self::Human(human) => Holder::Session(human.session().clone()),
         };
         let counted = shared.0.rates.count(holder, kind, shared.gateway().now());
-        counted.map_err(Problem::rate_limited)
+        counted.map_err(|retry_after_secs| {
+            shared.gateway().metrics().rate_limited(kind.code());
+            Problem::rate_limited(retry_after_secs)
+        })
     }
 }
 

@@ -8,9 +8,12 @@ use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use countersign_erp_source::Iban;
+use tracing::Instrument as _;
 
 use super::problem::Problem;
 use super::{Shared, body};
+use crate::metrics::Answered;
 
 /// How long a call may take, whatever it waits for. Beyond what an ERP is given for one payment.
 pub(super) const CALL_LIMIT: Duration = Duration::from_mins(3);
@@ -34,26 +37,29 @@ const PROTECTION: [(HeaderName, HeaderValue); 4] = [
 pub(super) async fn around(State(shared): State<Shared>, request: Request, next: Next) -> Response {
     let began = Instant::now();
     let id = request_id(&shared, request.headers());
-    let method = request.method().clone();
+    let method = method_name(request.method());
     // The route, not the address: ids and parameters of callers stay out of the log.
     let route = request.extensions().get::<MatchedPath>().cloned();
-    let mut response = match admit(&shared, &request) {
-        Ok(()) => match tokio::time::timeout(CALL_LIMIT, answer(&shared, request, next)).await {
-            Ok(response) => response,
-            Err(_elapsed) => timed_out().into_response(),
-        },
-        Err(problem) => problem.into_response(),
+    // What is said while the call is worked on has its id.
+    let span = tracing::info_span!("call", request.id = id.to_str().unwrap_or_default());
+    let answered = answer(&shared, request, next).instrument(span);
+    let mut response = match tokio::time::timeout(CALL_LIMIT, answered).await {
+        Ok(response) => response,
+        Err(_elapsed) => timed_out().into_response(),
     };
     let headers = response.headers_mut();
     for (name, value) in PROTECTION {
         headers.insert(name, value);
     }
     let status = response.status().as_u16();
-    let route = route.as_ref().map_or("-", MatchedPath::as_str);
-    let duration_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+    let (route, took) = (route.as_ref().map(MatchedPath::as_str), began.elapsed());
+    let answered = Answered { method, route, status, took };
+    shared.gateway().metrics().answered(answered);
+    let route = route.unwrap_or("-");
+    let duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
     tracing::info!(
         request.id = id.to_str().unwrap_or_default(),
-        http.method = %method,
+        http.method = method,
         http.route = route,
         http.status = status,
         duration_ms,
@@ -81,8 +87,11 @@ fn admit(shared: &Shared, request: &Request) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Passes the call on, at the present time.
+/// Passes the call on, at the present time, if it is looked at.
 async fn answer(shared: &Shared, request: Request, next: Next) -> Response {
+    if let Err(problem) = admit(shared, &request) {
+        return problem.into_response();
+    }
     if request.uri().path() != LIVE {
         (shared.state().sync)().await;
     }
@@ -91,6 +100,19 @@ async fn answer(shared: &Shared, request: Request, next: Next) -> Response {
 
 fn announced(headers: &HeaderMap) -> Option<usize> {
     headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}
+
+/// The method, where it is one of those that somebody uses; what callers make up is not repeated.
+fn method_name(method: &Method) -> &'static str {
+    match *method {
+        Method::GET => "GET",
+        Method::HEAD => "HEAD",
+        Method::POST => "POST",
+        Method::PUT => "PUT",
+        Method::DELETE => "DELETE",
+        Method::OPTIONS => "OPTIONS",
+        _ => "other",
+    }
 }
 
 /// The caller's id for the call, if it is a plain one; else a new one.
@@ -108,7 +130,9 @@ fn request_id(shared: &Shared, headers: &HeaderMap) -> HeaderValue {
 
 fn is_plain(id: &[u8]) -> bool {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"._:-".contains(byte);
-    (1..=64).contains(&id.len()) && id.iter().all(plain)
+    // It is logged, so a whole account number is none.
+    let is_iban = std::str::from_utf8(id).is_ok_and(|text| Iban::parse(text).is_ok());
+    (1..=64).contains(&id.len()) && id.iter().all(plain) && !is_iban
 }
 
 fn timed_out() -> Problem {
@@ -130,7 +154,15 @@ mod tests {
     fn an_id_of_a_caller_is_plain_and_short() {
         assert!(is_plain(b"A-z.0_9:"));
         assert!(is_plain(&[b'a'; 64]));
-        for bad in [&b""[..], b"a b", b"a/b", b"a\"", "é".as_bytes(), &[b'a'; 65]] {
+        for bad in [
+            &b""[..],
+            b"a b",
+            b"a/b",
+            b"a\"",
+            "é".as_bytes(),
+            &[b'a'; 65],
+            b"FR7630006000011234567890189",
+        ] {
             assert!(!is_plain(bad), "{bad:?}");
         }
     }

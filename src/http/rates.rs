@@ -27,6 +27,16 @@ pub(super) enum Kind {
     Read,
 }
 
+impl Kind {
+    /// The stable code.
+    pub(super) fn code(self) -> &'static str {
+        match self {
+            Self::Proposal => "proposal",
+            Self::Read => "read",
+        }
+    }
+}
+
 /// Whose calls are counted.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Holder {

@@ -21,6 +21,7 @@ use tokio_util::task::TaskTracker;
 use tower::ServiceExt as _;
 
 use super::envelope::CALL_LIMIT;
+use crate::metrics::Metrics;
 
 /// How many connections there may be; further ones wait in the system's queue.
 const CONNECTIONS_MAX: usize = 1024;
@@ -42,7 +43,12 @@ const STOP_LIMIT: Duration = Duration::from_secs(15);
 const ACCEPT_PAUSE: Duration = Duration::from_millis(500);
 
 /// Serves until told to stop, then lets calls finish up to a limit.
-pub async fn serve(listener: TcpListener, router: Router, shutdown: CancellationToken) {
+pub async fn serve(
+    listener: TcpListener,
+    router: Router,
+    metrics: Metrics,
+    shutdown: CancellationToken,
+) {
     let connections = TaskTracker::new();
     let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     while let Some((stream, peer, place)) = accept(&listener, &places, &shutdown).await {
@@ -50,9 +56,12 @@ pub async fn serve(listener: TcpListener, router: Router, shutdown: Cancellation
         // Whoever comes when half of the places are taken is served and shown out, so that nobody
         // can keep all places by holding connections open.
         let crowded = places.available_permits() < CONNECTIONS_MAX / 2;
+        let (metrics, connected) = (metrics.clone(), metrics.connected());
         connections.spawn(async move {
-            hold(stream, peer, router, shutdown, crowded).await;
-            drop(place);
+            if let Err(fault) = hold(stream, peer, router, shutdown, crowded).await {
+                note(&fault, &metrics);
+            }
+            drop((place, connected));
         });
     }
     drop(listener);
@@ -90,7 +99,7 @@ async fn hold(
     router: Router,
     shutdown: CancellationToken,
     crowded: bool,
-) {
+) -> hyper::Result<()> {
     let service = service_fn(move |request: Request<Incoming>| {
         let mut request = request.map(Body::new);
         request.extensions_mut().insert(ConnectInfo(peer));
@@ -107,7 +116,7 @@ async fn hold(
         .max_buf_size(BUFFER_BYTES_MAX);
     let mut connection = pin!(protocol.serve_connection(TokioIo::new(stream), service));
     let limit = tokio::select! {
-        ended = connection.as_mut() => return note(ended),
+        ended = connection.as_mut() => return ended,
         () = shutdown.cancelled() => STOP_LIMIT,
         () = tokio::time::sleep(CONNECTION_AGE_MAX) => CALL_LIMIT,
     };
@@ -117,17 +126,18 @@ async fn hold(
         tokio::time::sleep(STOP_LIMIT).await;
     };
     tokio::select! {
-        ended = connection => note(ended),
-        () = tokio::time::sleep(limit) => {}
-        () = stopped => {}
+        ended = connection => ended,
+        () = tokio::time::sleep(limit) => Ok(()),
+        () = stopped => Ok(()),
     }
 }
 
 /// What peers do wrong is of interest only to whoever looks for it.
-fn note(ended: Result<(), hyper::Error>) {
-    if let Err(fault) = ended {
-        tracing::debug!(error = %fault, "a connection ended: {fault}");
+fn note(fault: &hyper::Error, metrics: &Metrics) {
+    if fault.is_parse() {
+        metrics.unreadable();
     }
+    tracing::debug!(error = %fault, "a connection ended: {fault}");
 }
 
 #[cfg(test)]
@@ -149,8 +159,12 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let stop = CancellationToken::new();
-        let serving =
-            tokio::task::JoinSet::from_iter([serve(listener, Router::new(), stop.clone())]);
+        let serving = tokio::task::JoinSet::from_iter([serve(
+            listener,
+            Router::new(),
+            Metrics::default(),
+            stop.clone(),
+        )]);
         let mut early = TcpStream::connect(address).await.unwrap();
         assert!(!ask(&mut early).await.contains("connection: close"));
         let mut held = Vec::new();

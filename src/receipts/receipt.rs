@@ -62,6 +62,8 @@ kinds! {
     DaemonStarted = "daemon_started",
     /// A human signed in: one for each session.
     SignedIn = "signed_in",
+    /// A daemon took other policies while it ran.
+    PolicyChanged = "policy_changed",
 }
 
 impl ReceiptKind {

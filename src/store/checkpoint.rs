@@ -12,6 +12,7 @@ use tokio::time::Instant;
 
 use super::error::with_causes;
 use super::{Fault, OpenRefusal, StoreError};
+use crate::metrics::Metrics;
 use crate::receipts::{HeadError, SignedHead};
 
 /// The record's fixed size: one sector, so that a power failure leaves the old one or the new one.
@@ -109,13 +110,19 @@ impl CheckpointFile {
     }
 }
 
-/// Writes each new head into the file, off the writer's path, until the writer ends.
-pub(super) async fn keep(file: CheckpointFile, mut newest: watch::Receiver<SignedHead>) {
+/// Writes each new head into the file, off the writer's path, until the writer ends. A file that
+/// cannot be written is tried again each second; nothing else waits for it.
+pub(super) async fn keep(
+    file: CheckpointFile,
+    mut newest: watch::Receiver<SignedHead>,
+    metrics: Metrics,
+) {
     let file = Arc::new(file);
     newest.mark_changed();
     // When the next flush may be, and whether something waits for it.
     let mut flush_at = Instant::now();
     let mut waiting = false;
+    let mut failing = false;
     let mut open = true;
     while open {
         let changed = tokio::select! {
@@ -124,7 +131,9 @@ pub(super) async fn keep(file: CheckpointFile, mut newest: watch::Receiver<Signe
         };
         open = changed.unwrap_or(true);
         // The head is read also after the writer ended: its last one may not have been seen.
-        let head = changed.map(|_| newest.borrow_and_update().clone());
+        let again = changed.is_some() || failing;
+        let head = again.then(|| newest.borrow_and_update().clone());
+        let seq = head.as_ref().map(|head| head.head().seq);
         let flush = !open || Instant::now() >= flush_at;
         let file = Arc::clone(&file);
         let done = tokio::task::spawn_blocking(move || {
@@ -132,15 +141,34 @@ pub(super) async fn keep(file: CheckpointFile, mut newest: watch::Receiver<Signe
             if flush { file.flush() } else { Ok(()) }
         })
         .await;
-        match done {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::error!("checkpoint not written: {}", with_causes(&error)),
-            Err(error) => tracing::error!("checkpoint not written: {error}"),
-        }
-        waiting = !flush;
+        let fault = match done {
+            Ok(Ok(())) => None,
+            Ok(Err(error)) => Some(with_causes(&error)),
+            Err(error) => Some(error.to_string()),
+        };
+        note(&metrics, seq, fault.as_deref(), failing);
+        failing = fault.is_some();
+        waiting = !flush || failing;
         if flush {
             flush_at = Instant::now() + FLUSH_EVERY;
         }
+    }
+}
+
+/// Says once that the file cannot be written, and once that it can again.
+fn note(metrics: &Metrics, seq: Option<i64>, fault: Option<&str>, failed_before: bool) {
+    if let Some(fault) = fault {
+        metrics.checkpoint_failed();
+        if !failed_before {
+            tracing::error!("the checkpoint is not written; it is tried again: {fault}");
+        }
+        return;
+    }
+    if let Some(seq) = seq {
+        metrics.checkpoint_kept(seq);
+    }
+    if failed_before {
+        tracing::info!("the checkpoint is written again");
     }
 }
 

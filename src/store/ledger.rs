@@ -7,9 +7,10 @@ use countersign_erp_source::Timestamp;
 
 use super::address::{Address, Readers};
 use super::{Conn, ReceiptHead, Row, Store, StoreError, Val, query};
+use crate::metrics::{Decided, Metrics};
 use crate::receipts::{
     BadReceipt, ChainFault, Digest, Entry, ExportHeader, ExportWriter, Head, LedgerKey,
-    LedgerPublicKey, NotADigest, Receipt, SignedHead, Verified, Verifier, genesis,
+    LedgerPublicKey, NotADigest, Receipt, ReceiptKind, SignedHead, Verified, Verifier, genesis,
 };
 
 /// How many entries are read at once where all are read.
@@ -31,12 +32,32 @@ pub(super) struct ChainEnd {
     seq: i64,
     hash: Digest,
     added: Vec<Entry>,
+    /// What is counted once it is durable, each with how many receipts were there before.
+    counted: Vec<(usize, Decided)>,
+}
+
+/// What a transaction added, to be counted once it is durable.
+#[derive(Debug)]
+pub(super) struct Added {
+    kinds: Vec<&'static str>,
+    decisions: Vec<Decided>,
+}
+
+impl Added {
+    pub(super) fn tell(self, metrics: &Metrics) {
+        for kind in self.kinds {
+            metrics.receipt(kind);
+        }
+        for decided in &self.decisions {
+            metrics.decided(decided);
+        }
+    }
 }
 
 impl ChainEnd {
     /// The end of a chain that has no entry yet.
     pub(super) fn empty(store: &Arc<str>) -> Self {
-        Self { store: Arc::clone(store), seq: 0, hash: genesis(store), added: Vec::new() }
+        Self::at(store, 0, genesis(store))
     }
 
     /// Locks the chain's head until the transaction ends, and reads it.
@@ -46,7 +67,11 @@ impl ChainEnd {
     pub(super) async fn lock(conn: &mut Conn<'_>, store: &Arc<str>) -> Result<Self, StoreError> {
         let row = conn.fetch_one(conn.either(query::HEAD, query::HEAD_LOCKED), &[]).await?;
         let (seq, hash) = (row.int("seq")?, digest(&row, "hash")?);
-        Ok(Self { store: Arc::clone(store), seq, hash, added: Vec::new() })
+        Ok(Self::at(store, seq, hash))
+    }
+
+    fn at(store: &Arc<str>, seq: i64, hash: Digest) -> Self {
+        Self { store: Arc::clone(store), seq, hash, added: Vec::new(), counted: Vec::new() }
     }
 
     /// Puts a receipt at the end.
@@ -70,9 +95,24 @@ impl ChainEnd {
         added.map(|entry| ReceiptHead { seq: entry.seq, hash: entry.hash.to_string() }).collect()
     }
 
-    /// Forgets those that were added after the first `count`.
+    /// Forgets those that were added after the first `count`, and what was to be counted with them.
     pub(super) fn undo_after(&mut self, count: usize) {
         self.added.truncate(count);
+        self.counted.retain(|(receipts, _)| *receipts <= count);
+    }
+
+    /// Has a decision counted with the receipt that was added last.
+    pub(super) fn count(&mut self, decided: Decided) {
+        self.counted.push((self.added.len(), decided));
+    }
+
+    /// What was added so far, to be counted once it is durable.
+    pub(super) fn told(&mut self) -> Added {
+        let kinds = self.added.iter().filter_map(|entry| ReceiptKind::find(&entry.kind));
+        Added {
+            kinds: kinds.map(ReceiptKind::code).collect(),
+            decisions: self.counted.drain(..).map(|(_, decided)| decided).collect(),
+        }
     }
 
     /// Writes what was added, moves the head, and signs it; nothing if nothing was added.

@@ -45,12 +45,14 @@ pub(super) async fn open(options: StoreOptions) -> Result<Store, StoreError> {
         stop: stop.clone(),
         newest,
         claim,
+        metrics: options.metrics.clone(),
     };
     tasks.spawn(writer.run());
     if let Some(file) = checkpoint {
-        tasks.spawn(checkpoint::keep(file, published));
+        tasks.spawn(checkpoint::keep(file, published, options.metrics.clone()));
     }
-    Ok(Store { inner: Arc::new(Inner { id, readers, queue, stop, tasks }) })
+    let metrics = options.metrics;
+    Ok(Store { inner: Arc::new(Inner { id, readers, queue, stop, tasks, metrics }) })
 }
 
 /// Makes or checks everything in one transaction; gives the store's id and its newest head.

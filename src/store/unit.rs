@@ -4,6 +4,7 @@ use std::ops::{Deref, DerefMut};
 
 use super::ledger::ChainEnd;
 use super::{Conn, ReceiptHead, StoreError, query};
+use crate::metrics::Decided;
 use crate::receipts::Receipt;
 
 /// What a unit of work writes with: statements, as on [`Conn`], and receipts.
@@ -26,6 +27,11 @@ impl<'a> Unit<'a> {
     /// Leaves a receipt and says where it will be; if the unit is undone there is none.
     pub fn receipt(&mut self, receipt: Receipt) -> Result<ReceiptHead, StoreError> {
         self.chain.push(receipt)
+    }
+
+    /// Has a decision counted once it is durable; if the unit is undone it is not.
+    pub fn decided(&mut self, decided: Decided) {
+        self.chain.count(decided);
     }
 
     /// The store's next number for an order to the ERP; one that is undone is given again.

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use countersign_erp_source::Clock;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -16,6 +16,7 @@ use super::address::{Address, Connection};
 use super::error::with_causes;
 use super::ledger::{self, ChainEnd};
 use super::{BoxFuture, Fault, ReceiptHead, StoreError, Unit, Written};
+use crate::metrics::Metrics;
 use crate::receipts::{LedgerKey, SignedHead};
 
 /// How many units of work share one transaction at most.
@@ -109,6 +110,7 @@ pub(super) struct Writer {
     pub(super) newest: watch::Sender<SignedHead>,
     /// Keeps a second daemon away for as long as this one may write.
     pub(super) claim: Option<File>,
+    pub(super) metrics: Metrics,
 }
 
 impl Writer {
@@ -125,10 +127,12 @@ impl Writer {
                 }
             };
             let Some(first) = first else { break };
+            self.metrics.unqueued();
             let mut group = vec![Member { job: first, went: Went::Undone }];
             while group.len() < GROUP_MAX
                 && let Ok(job) = self.jobs.try_recv()
             {
+                self.metrics.unqueued();
                 group.push(Member { job, went: Went::Undone });
             }
             self.write(group).await;
@@ -143,6 +147,7 @@ impl Writer {
 
     /// Writes the group in one transaction and answers all its callers.
     async fn write(&mut self, mut group: Vec<Member>) {
+        let began = Instant::now();
         let mut progress = Progress::Working;
         let limited = tokio::time::timeout(GROUP_LIMIT, self.attempt(&mut group, &mut progress));
         let mut outcome = match (limited.await, &progress) {
@@ -163,6 +168,7 @@ impl Writer {
                 Ok(Err(_)) | Err(_) => {}
             }
         }
+        self.metrics.group(group.len(), outcome.is_ok(), began.elapsed());
         match outcome {
             Ok(head) => {
                 if let Some(head) = head {
@@ -260,9 +266,13 @@ impl Writer {
             connection.rollback().await?;
             return Ok(None);
         }
+        let added = chain.told();
         let head = chain.append(&mut connection.conn(), &self.key, self.clock.now()).await?;
         *progress = Progress::Committing(head.clone());
+        let began = Instant::now();
         connection.commit().await?;
+        self.metrics.committed(began.elapsed());
+        added.tell(&self.metrics);
         Ok(head)
     }
 }

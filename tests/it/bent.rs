@@ -227,7 +227,7 @@ impl Clock for Bent {
 
 /// An installation opened in this process, ready to pay.
 pub(crate) struct Scene {
-    _installation: Installation,
+    installation: Installation,
     pub(crate) bends: Arc<Bends>,
     pub(crate) app: App,
     pub(crate) pack: AccountsPayable,
@@ -257,15 +257,7 @@ impl Scene {
         let app = App::open(settings, Role::Command).await.unwrap();
         let bends = Arc::<Bends>::default();
         let (pack, gateway) = Self::gateway(&app, &bends);
-        Self {
-            _installation: installation,
-            bends,
-            app,
-            pack,
-            gateway,
-            token,
-            beside: Mutex::default(),
-        }
+        Self { installation, bends, app, pack, gateway, token, beside: Mutex::default() }
     }
 
     fn gateway(app: &App, bends: &Arc<Bends>) -> (AccountsPayable, Gateway) {
@@ -289,8 +281,13 @@ impl Scene {
             clock: bent,
             randomness: Arc::new(SystemRandomness::default()),
             rules: app.gateway.rules(),
+            metrics: app.base.metrics.clone(),
         });
         (pack, gateway.unwrap())
+    }
+
+    pub(crate) fn installation(&self) -> &Installation {
+        &self.installation
     }
 
     /// Another daemon on the same store and the same ERP.

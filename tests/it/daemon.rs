@@ -216,7 +216,13 @@ impl Installation {
     /// Starts the daemon and waits only until it listens.
     pub(crate) fn start_unready(&self, environment: &[(&str, &str)]) -> Daemon {
         let log = self.path("log.jsonl");
-        let stderr = std::fs::OpenOptions::new().create(true).append(true).open(&log).unwrap();
+        let stderr = std::fs::OpenOptions::new().create(true).append(true).open(log).unwrap();
+        self.start_logging_to(stderr.into(), environment)
+    }
+
+    /// The same with another standard error.
+    pub(crate) fn start_logging_to(&self, stderr: Stdio, environment: &[(&str, &str)]) -> Daemon {
+        let log = self.path("log.jsonl");
         let mut child = self
             .command(&["serve"])
             .envs(environment.iter().copied())
@@ -227,7 +233,7 @@ impl Installation {
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let Some((_, address)) = line.trim().split_once("http://") else {
-            let log = std::fs::read_to_string(&log).unwrap();
+            let log = std::fs::read_to_string(&log).unwrap_or_default();
             panic!("the daemon did not start: {line}{log}");
         };
         Daemon { child, base: format!("http://{address}"), log }
@@ -288,10 +294,15 @@ impl Daemon {
         self.child.wait().unwrap();
     }
 
+    /// Sends the process a signal.
+    pub(crate) fn signal(&self, name: &str) {
+        let (signal, id) = (format!("-{name}"), self.child.id().to_string());
+        assert!(Command::new("kill").args([signal, id]).status().unwrap().success());
+    }
+
     /// Asks the process to stop and waits for it.
     pub(crate) fn stop(mut self) {
-        let id = self.child.id().to_string();
-        assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+        self.signal("TERM");
         let status = self.child.wait().unwrap();
         assert!(status.success(), "{status}");
     }

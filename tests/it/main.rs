@@ -25,11 +25,19 @@ mod late;
 #[cfg(test)]
 mod live;
 #[cfg(test)]
+mod log;
+#[cfg(test)]
+mod metrics;
+#[cfg(test)]
 mod payments;
 #[cfg(test)]
 mod people;
 #[cfg(test)]
 mod receipts;
+#[cfg(test)]
+mod reload;
+#[cfg(test)]
+mod secrets;
 #[cfg(test)]
 mod store;
 #[cfg(test)]

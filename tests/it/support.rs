@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use countersign::metrics::Metrics;
 use countersign::receipts::{LedgerKey, Receipt, ReceiptKind};
 use countersign::store::{Role, Store, StoreError, StoreOptions};
 use countersign_erp_source::{Clock, Timestamp};
@@ -69,6 +70,7 @@ impl Place {
             key: Arc::new(LedgerKey::from_seed(&[7; 32]).unwrap()),
             checkpoint_file: None,
             clock: Arc::new(StandingClock),
+            metrics: Metrics::default(),
             role: Role::Command,
         }
     }

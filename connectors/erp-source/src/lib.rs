@@ -7,6 +7,7 @@ mod amount;
 mod bill;
 mod iban;
 mod ids;
+mod measured;
 mod order;
 mod payee;
 mod source;
@@ -23,6 +24,7 @@ pub use bill::{
 };
 pub use iban::{AccountNumber, Iban, IbanError};
 pub use ids::{AccountId, BadId, BillId, CompanyId, ErpCompanyId, JournalId, PaymentId, VendorId};
+pub use measured::{Call, Ended, Measured, Observer};
 pub use order::{
     Booked, BookedState, Difference, LookUp, LookUpAnswer, Marker, MarkerError, OrderTextError,
     PaymentOrder, RecordedOrder, SealKey, SealedOrder,

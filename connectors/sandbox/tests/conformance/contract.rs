@@ -1,14 +1,16 @@
-//! The suite of the port, against the sandbox.
+//! The suite of the port, against the sandbox as the daemon has it: measured.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use countersign_erp_source::conformance::{Edit, Fixture};
 use countersign_erp_source::{
-    AccountId, BillId, Clock, CompanyId, ErpSource, SealKey, Timestamp, VendorId,
+    AccountId, BillId, Clock, CompanyId, ErpSource, Measured, SealKey, Timestamp, VendorId,
 };
 use countersign_sandbox::{AccountFields, BillFields, Sandbox, StateWord, VendorFields};
 
+use crate::measured::Noted;
 use crate::world::{Place, UNUSED_IBAN, company, nobody_s_iban};
 
 const COMPANY: &str = "blue-sparrow";
@@ -16,13 +18,15 @@ const COMPANY: &str = "blue-sparrow";
 struct SandboxFixture {
     place: Place,
     sandbox: Sandbox,
+    erp: Measured<Sandbox>,
     company: CompanyId,
 }
 
 async fn sandbox_fixture() -> SandboxFixture {
     let place = Place::new();
     let sandbox = place.open().await;
-    SandboxFixture { place, sandbox, company: company() }
+    let erp = Measured::new(Arc::new(sandbox.clone()), Arc::<Noted>::default());
+    SandboxFixture { place, sandbox, erp, company: company() }
 }
 
 impl SandboxFixture {
@@ -50,7 +54,7 @@ impl SandboxFixture {
 #[async_trait]
 impl Fixture for SandboxFixture {
     fn erp(&self) -> &dyn ErpSource {
-        &self.sandbox
+        &self.erp
     }
 
     fn seal_key(&self) -> &SealKey {

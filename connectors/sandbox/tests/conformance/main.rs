@@ -7,6 +7,8 @@ mod faults;
 #[cfg(test)]
 mod file;
 #[cfg(test)]
+mod measured;
+#[cfg(test)]
 mod surface;
 #[cfg(test)]
 mod world;
