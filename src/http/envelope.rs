@@ -2,6 +2,7 @@
 //! limit, headers that keep browsers from doing anything with the answer, one line in the log.
 
 use std::any::Any;
+use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use axum::extract::{MatchedPath, Request, State};
@@ -9,8 +10,8 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header}
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-use super::problem::Problem;
-use super::{Shared, body};
+use super::problem::{Problem, Uncounted};
+use super::{Shared, body, caller};
 
 /// How long a call may take, whatever it waits for. Beyond what an ERP is given for one payment.
 pub(super) const CALL_LIMIT: Duration = Duration::from_mins(3);
@@ -37,6 +38,7 @@ pub(super) async fn around(State(shared): State<Shared>, request: Request, next:
     let method = request.method().clone();
     // The route, not the address: ids and parameters of callers stay out of the log.
     let route = request.extensions().get::<MatchedPath>().cloned();
+    let address = caller::address(request.extensions());
     let mut response = match admit(&shared, &request) {
         Ok(()) => match tokio::time::timeout(CALL_LIMIT, answer(&shared, request, next)).await {
             Ok(response) => response,
@@ -44,6 +46,7 @@ pub(super) async fn around(State(shared): State<Shared>, request: Request, next:
         },
         Err(problem) => problem.into_response(),
     };
+    count_refusal(&shared, &response, address);
     let headers = response.headers_mut();
     for (name, value) in PROTECTION {
         headers.insert(name, value);
@@ -61,6 +64,15 @@ pub(super) async fn around(State(shared): State<Shared>, request: Request, next:
     );
     response.headers_mut().insert(REQUEST_ID, id);
     response
+}
+
+/// Counts what was refused without an operation. What went wrong inside is no refusal.
+fn count_refusal(shared: &Shared, response: &Response, address: IpAddr) {
+    if response.status().is_client_error()
+        && let Some(Uncounted(code)) = response.extensions().get()
+    {
+        shared.state().refusals.count(address, code, shared.gateway().now());
+    }
 }
 
 /// Whether the call is looked at, decided from its head alone: the body is not read before.

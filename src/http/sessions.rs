@@ -66,6 +66,7 @@ impl From<SignInError> for Problem {
                 let detail = "too many attempts to sign in; try again when `Retry-After` is over";
                 Self::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", detail)
                     .after(*retry_after_secs)
+                    .counted()
             }
             SignInError::Password(PasswordError::Busy) => {
                 let detail = "too many are signing in; try again";
