@@ -1,5 +1,6 @@
-//! Callers that were not let in, counted: one receipt for each address, reason and minute, so that
-//! knocking on the door cannot fill the ledger.
+//! Calls of which no operation came, counted: callers that were not let in, and what could not be
+//! taken for a call. One receipt for each address, reason and minute, so that knocking on the door
+//! cannot fill the ledger.
 //!
 //! It knows no HTTP: whoever lets callers in says from where one came.
 
@@ -33,7 +34,8 @@ pub struct Refusals {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Entry {
     minute: i64,
-    reason: Reason,
+    /// A code of the closed lists of reasons and problems, never a caller's text.
+    code: &'static str,
     /// None stands for all addresses that came when there was no room.
     address: Option<IpAddr>,
 }
@@ -44,7 +46,7 @@ impl Entry {
             "address": self.address.map(|address| address.to_string()),
             "count": count,
             "minute": Timestamp::from_millis(self.minute.saturating_mul(MINUTE_MS)),
-            "reason": self.reason.code(),
+            "reason": self.code,
         })
     }
 }
@@ -55,16 +57,21 @@ impl Refusals {
         Self { counts: Arc::default(), metrics }
     }
 
-    /// Counts one refusal.
+    /// Counts a caller that was not let in.
     pub fn note(&self, address: IpAddr, reason: Reason, at: Timestamp) {
-        self.metrics.refused(reason);
+        self.count(address, reason.code(), at);
+    }
+
+    /// Counts a refusal by its code.
+    pub fn count(&self, address: IpAddr, code: &'static str, at: Timestamp) {
+        self.metrics.refused(code);
         let minute = minute_of(at);
         let mut counts = self.counts();
-        let mut entry = Entry { minute, reason, address: Some(address.to_canonical()) };
+        let mut entry = Entry { minute, code, address: Some(address.to_canonical()) };
         if counts.len() >= ENTRIES_MAX && !counts.contains_key(&entry) {
             // The oldest such entry takes all, so that these do not grow in number either.
             let lumped =
-                counts.keys().find(|kept| kept.address.is_none() && kept.reason == reason).copied();
+                counts.keys().find(|kept| kept.address.is_none() && kept.code == code).copied();
             entry = lumped.unwrap_or(Entry { address: None, ..entry });
         }
         add(&mut counts, entry, 1);
@@ -75,7 +82,7 @@ impl Refusals {
         let minute = minute_of(gateway.now());
         let over = {
             let mut counts = self.counts();
-            let first = Entry { minute, reason: Reason::TokenInvalid, address: None };
+            let first = Entry { minute, code: "", address: None };
             let present = counts.split_off(&first);
             std::mem::replace(&mut *counts, present)
         };
@@ -158,7 +165,7 @@ mod tests {
         refuse(1, 6);
         let counts = refusals.counts();
         assert_eq!(counts.len(), ENTRIES_MAX + 1);
-        let first = Entry { minute: 5, reason: Reason::TokenInvalid, address: None };
+        let first = Entry { minute: 5, code: Reason::TokenInvalid.code(), address: None };
         assert_eq!(counts.get(&first), Some(&10_001));
         assert_eq!(counts.values().sum::<u64>(), 20_002);
         let at = first.data(3).get("minute").cloned();

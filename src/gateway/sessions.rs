@@ -281,6 +281,7 @@ mod tests {
             checkpoint_file: None,
             clock: Arc::new(SystemClock),
             role: store::Role::Command,
+            metrics: crate::metrics::Metrics::default(),
         };
         let store = Store::open(options).await.unwrap();
         let at = Timestamp::from_millis(1);

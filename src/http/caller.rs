@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use axum::extract::{ConnectInfo, FromRequestParts};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, Method, StatusCode, header};
+use axum::http::{Extensions, HeaderMap, Method, StatusCode, header};
 
 use super::Shared;
 use super::problem::Problem;
@@ -49,7 +49,7 @@ impl FromRequestParts<Shared> for Anyone {
             None => Err(AuthnError::Refused(Reason::TokenInvalid)),
         };
         if let Err(AuthnError::Refused(reason)) = &outcome {
-            shared.state().refusals.note(address(parts), *reason, gateway.now());
+            shared.state().refusals.note(address(&parts.extensions), *reason, gateway.now());
         }
         let caller = outcome?;
         // Withdrawing counts as a read: a caller that proposed too much may still take it back.
@@ -114,7 +114,7 @@ impl FromRequestParts<Shared> for Stranger {
             Anyone::Agent(caller).count(Kind::Proposal, shared)?;
             return Err(humans_only());
         }
-        Ok(Self { address: address(parts) })
+        Ok(Self { address: address(&parts.extensions) })
     }
 }
 
@@ -132,8 +132,8 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
 }
 
 /// Where the connection comes from. What a proxy claims about it is anybody's claim.
-fn address(parts: &Parts) -> IpAddr {
-    let peer = parts.extensions.get::<ConnectInfo<SocketAddr>>();
+pub(super) fn address(extensions: &Extensions) -> IpAddr {
+    let peer = extensions.get::<ConnectInfo<SocketAddr>>();
     peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |ConnectInfo(peer)| peer.ip())
 }
 

@@ -2,6 +2,7 @@
 //! limit, headers that keep browsers from doing anything with the answer, one line in the log.
 
 use std::any::Any;
+use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use axum::extract::{MatchedPath, Request, State};
@@ -11,8 +12,8 @@ use axum::response::{IntoResponse, Response};
 use countersign_erp_source::Iban;
 use tracing::Instrument as _;
 
-use super::problem::Problem;
-use super::{Shared, body};
+use super::problem::{Problem, Uncounted};
+use super::{Shared, body, caller};
 use crate::metrics::Answered;
 
 /// How long a call may take, whatever it waits for. Beyond what an ERP is given for one payment.
@@ -40,6 +41,7 @@ pub(super) async fn around(State(shared): State<Shared>, request: Request, next:
     let method = method_name(request.method());
     // The route, not the address: ids and parameters of callers stay out of the log.
     let route = request.extensions().get::<MatchedPath>().cloned();
+    let address = caller::address(request.extensions());
     // What is said while the call is worked on has its id.
     let span = tracing::info_span!("call", request.id = id.to_str().unwrap_or_default());
     let answered = answer(&shared, request, next).instrument(span);
@@ -47,6 +49,7 @@ pub(super) async fn around(State(shared): State<Shared>, request: Request, next:
         Ok(response) => response,
         Err(_elapsed) => timed_out().into_response(),
     };
+    count_refusal(&shared, &response, address);
     let headers = response.headers_mut();
     for (name, value) in PROTECTION {
         headers.insert(name, value);
@@ -67,6 +70,15 @@ pub(super) async fn around(State(shared): State<Shared>, request: Request, next:
     );
     response.headers_mut().insert(REQUEST_ID, id);
     response
+}
+
+/// Counts what was refused without an operation. What went wrong inside is no refusal.
+fn count_refusal(shared: &Shared, response: &Response, address: IpAddr) {
+    if response.status().is_client_error()
+        && let Some(Uncounted(code)) = response.extensions().get()
+    {
+        shared.state().refusals.count(address, code, shared.gateway().now());
+    }
 }
 
 /// Whether the call is looked at, decided from its head alone: the body is not read before.

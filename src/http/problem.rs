@@ -23,6 +23,8 @@ pub(super) struct Problem {
     code: &'static str,
     detail: Cow<'static, str>,
     retry_after_secs: Option<u64>,
+    /// Whether it was counted where it is said, and is not to be counted again.
+    counted: bool,
 }
 
 impl Problem {
@@ -31,7 +33,7 @@ impl Problem {
         code: &'static str,
         detail: impl Into<Cow<'static, str>>,
     ) -> Self {
-        Self { status, code, detail: detail.into(), retry_after_secs: None }
+        Self { status, code, detail: detail.into(), retry_after_secs: None, counted: false }
     }
 
     pub(super) fn bad_request(code: &'static str, detail: impl Into<Cow<'static, str>>) -> Self {
@@ -53,8 +55,14 @@ impl Problem {
         Self::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", detail)
     }
 
+    /// Who is not let in. Whoever says so has counted it, under its own reason.
     pub(super) fn refused(reason: Reason) -> Self {
-        Self::new(StatusCode::UNAUTHORIZED, reason.code(), reason.text())
+        Self::new(StatusCode::UNAUTHORIZED, reason.code(), reason.text()).counted()
+    }
+
+    /// Says that it was counted already.
+    pub(super) fn counted(self) -> Self {
+        Self { counted: true, ..self }
     }
 
     pub(super) fn rate_limited(retry_after_secs: u64) -> Self {
@@ -89,6 +97,10 @@ impl Problem {
     }
 }
 
+/// The code of the problem that an answer is, where it is still to be counted.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Uncounted(pub(super) &'static str);
+
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let body = json!({
@@ -99,6 +111,9 @@ impl IntoResponse for Problem {
             "detail": self.detail,
         });
         let mut response = (self.status, body.to_string()).into_response();
+        if !self.counted {
+            response.extensions_mut().insert(Uncounted(self.code));
+        }
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         if self.status == StatusCode::UNAUTHORIZED {

@@ -63,6 +63,7 @@ impl From<SignInError> for Problem {
                 let detail = "too many attempts to sign in; try again when `Retry-After` is over";
                 Self::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", detail)
                     .after(*retry_after_secs)
+                    .counted()
             }
             SignInError::Password(PasswordError::Busy) => Self::busy(),
             SignInError::Store(_) => {

@@ -113,15 +113,6 @@ async fn money_leaves_only_from_the_account_that_the_mandate_was_issued_for() {
 }
 
 #[tokio::test]
-async fn an_amount_is_above_zero() {
-    let scene = Scene::new().await;
-    for amount in ["0.00", "0", "-1.00", "-0.00"] {
-        denied(&scene.propose(amount, &acme(amount)).await, "contract", "invalid_args");
-    }
-    scene.close().await;
-}
-
-#[tokio::test]
 async fn a_bill_that_contradicts_itself_or_is_none_is_not_paid() {
     let scene = Scene::new().await;
     let bends = &scene.bends.bill;

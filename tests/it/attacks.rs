@@ -1,11 +1,9 @@
-//! Each invariant attacked from outside: by forged tokens, by a policy that permits everything, by
-//! policies that fail, by parallel calls, by foreign keys.
+//! Each invariant attacked from outside: by a policy that permits everything, by policies that fail,
+//! by parallel calls, by foreign keys. Hostile input stands in `hostile`.
 
 use std::fs;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::daemon::{
     ACME, Agent, Daemon, GLOBEX, Installation, NOBODYS, SOURCE, WORLD, pay, pay_to,
@@ -132,55 +130,6 @@ async fn a_forbid_that_fails_to_evaluate_denies() {
     let answer = agent.propose("k", &pay("INV-1", "V-100", "1200.00")).await;
     answer.is_denied(503, "error", "policy_failed");
     assert!(daemon.payments().await.is_empty());
-}
-
-fn tampered(token: &str, change: impl Fn(&mut Value, &mut Value)) -> String {
-    let parts: Vec<&str> = token.split('.').collect();
-    let decode = |part: &str| -> Value {
-        serde_json::from_slice(&URL_SAFE_NO_PAD.decode(part).unwrap()).unwrap()
-    };
-    let (mut header, mut claims) = (decode(parts[0]), decode(parts[1]));
-    change(&mut header, &mut claims);
-    let encode = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
-    format!("{}.{}.{}", encode(&header), encode(&claims), parts[2])
-}
-
-#[tokio::test]
-async fn only_the_very_token_that_was_issued_here_is_let_in() {
-    let installation = Installation::new();
-    installation.add_principal();
-    let token = installation.mandate(&[]);
-    let elsewhere = Installation::new();
-    elsewhere.add_principal();
-    let foreign = elsewhere.mandate(&[]);
-    let daemon = installation.start().await;
-    let forged = [
-        String::new(),
-        "nonsense".to_owned(),
-        foreign,
-        tampered(&token, |header, _| header["alg"] = json!("none")),
-        tampered(&token, |header, _| header["alg"] = json!("HS256")),
-        tampered(&token, |header, _| header["typ"] = json!("JWT")),
-        tampered(&token, |header, _| header["kid"] = json!("other")),
-        tampered(&token, |_, claims| claims["sub"] = json!("renard")),
-        tampered(&token, |_, claims| claims["exp"] = json!(99_999_999_999_i64)),
-        tampered(&token, |_, claims| claims["aud"] = json!("st_other")),
-        format!("{token}A"),
-        format!("{token}."),
-        token.rsplit_once('.').unwrap().0.to_owned() + ".",
-    ];
-    for wrong in forged {
-        let answer = daemon.agent(&wrong).propose("k", &pay("INV-1", "V-100", "1200.00")).await;
-        assert_eq!(answer.status.as_u16(), 401, "{wrong}: {}", answer.json);
-    }
-    daemon.agent(&token).propose("k", &pay("INV-1", "V-100", "1200.00")).await.is_executed();
-    daemon.advance("201h").await;
-    let expired = daemon.agent(&token).propose("k2", &pay("INV-2", "V-200", "340.00")).await;
-    assert_eq!((expired.status.as_u16(), expired.text("/code").as_str()), (401, "mandate_expired"));
-    daemon.stop();
-    // Refusals of callers that are not let in are counted in the ledger.
-    let export = installation.ok(&["receipts", "export"], "");
-    assert!(export.contains("denial_count") && export.contains("token_invalid"), "{export}");
 }
 
 fn ten_bills() -> String {

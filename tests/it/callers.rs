@@ -1,8 +1,5 @@
 //! I5, I8: who calls, under which mandate, with which key, and whose operation it is.
 
-use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
-
 use countersign::domain::mandate::Mandate;
 use countersign::domain::names::{MandateId, Name, OperationId};
 use countersign::domain::operation::{Operation, Status};
@@ -12,7 +9,6 @@ use countersign::gateway::contract::Proposal;
 use countersign::gateway::{Answer, CallError, PENDING_MAX, mandates};
 use countersign::store::operations::{self, Reservation};
 use countersign::store::people;
-use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::bent::Scene;
@@ -286,59 +282,6 @@ async fn a_denial_that_is_no_error_binds_its_key() {
 }
 
 #[tokio::test]
-async fn a_mandate_opens_nothing_that_is_for_humans() {
-    let installation = Installation::new();
-    installation.add_principal();
-    let token = installation.mandate(&[]);
-    let daemon = installation.start().await;
-    let agent = daemon.agent(&token);
-    let waiting = agent.propose("k", &pay("INV-3", "V-100", "8000.00")).await.text("/id");
-    for (method, path) in [
-        (Method::GET, "/v1/approvals".to_owned()),
-        (Method::POST, format!("/v1/operations/{waiting}/approve")),
-        (Method::POST, format!("/v1/operations/{waiting}/reject")),
-        (Method::POST, format!("/v1/operations/{waiting}/settle")),
-        (Method::POST, "/v1/vendors/V-100/callbacks".to_owned()),
-        (Method::POST, "/v1/vendors/V-100/bank-confirmations".to_owned()),
-        (Method::POST, "/v1/mandates".to_owned()),
-        (Method::POST, "/v1/freezes".to_owned()),
-        (Method::GET, "/v1/receipts".to_owned()),
-        (Method::POST, "/v1/users".to_owned()),
-    ] {
-        let answer = agent.send(agent.request(method, &path)).await;
-        let found = (answer.status.as_u16(), answer.text("/code"));
-        assert_eq!(found, (403, "humans_only".to_owned()), "{path}");
-    }
-    assert_eq!(agent.get(&format!("/v1/operations/{waiting}")).await.text("/status"), "pending");
-}
-
-#[tokio::test]
-async fn a_body_of_no_announced_length_has_the_same_limit() {
-    let installation = Installation::new();
-    installation.add_principal();
-    let token = installation.mandate(&[]);
-    let daemon = installation.start().await;
-    let host = daemon.base.trim_start_matches("http://").to_owned();
-    let head = format!(
-        "POST /v1/operations HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {token}\r\n\
-         Idempotency-Key: k\r\nContent-Type: application/json\r\n\
-         Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
-    );
-    let answer = tokio::task::spawn_blocking(move || {
-        let mut stream = TcpStream::connect(host).unwrap();
-        let (size, spaces) = (65_537, " ".repeat(65_537));
-        stream.write_all(format!("{head}{size:x}\r\n{spaces}\r\n0\r\n\r\n").as_bytes()).unwrap();
-        let mut answer = String::new();
-        // Whoever is refused half way may find the line cut after the answer.
-        drop(stream.read_to_string(&mut answer));
-        answer
-    });
-    let answer = answer.await.unwrap();
-    assert!(answer.starts_with("HTTP/1.1 413 "), "{answer}");
-    assert!(answer.contains("body_too_large"), "{answer}");
-}
-
-#[tokio::test]
 async fn bills_of_two_companies_with_one_id_are_two_bills() {
     let world = WORLD.replace("bill.FOX-1]", "bill.INV-1]");
     let installation = Installation::with(&world, "sqlite://countersign.db", "");
@@ -350,23 +293,6 @@ async fn bills_of_two_companies_with_one_id_are_two_bills() {
     daemon.agent(&token).propose("k", &acme()).await.is_executed();
     daemon.agent(&fox).propose("k", &pay("INV-1", "F-1", "50.00")).await.is_executed();
     assert_eq!(daemon.payments().await.len(), 2);
-}
-
-#[tokio::test]
-async fn a_proposal_is_json_and_says_so() {
-    let installation = Installation::new();
-    installation.add_principal();
-    let token = installation.mandate(&[]);
-    let daemon = installation.start().await;
-    let agent = daemon.agent(&token);
-    for kind in ["text/plain", "application/x-www-form-urlencoded", "application/json; charset=x"] {
-        let request = agent.request(Method::POST, "/v1/operations").header("Idempotency-Key", "k");
-        let request = request.header("Content-Type", kind).body(acme().to_string());
-        let answer = agent.send(request).await;
-        let found = (answer.status.as_u16(), answer.text("/code"));
-        assert_eq!(found, (415, "unsupported_media_type".to_owned()), "{kind}");
-    }
-    assert!(daemon.payments().await.is_empty());
 }
 
 #[tokio::test]

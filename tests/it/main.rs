@@ -19,6 +19,8 @@ mod exactly_once;
 #[cfg(test)]
 mod examples;
 #[cfg(test)]
+mod hostile;
+#[cfg(test)]
 mod http;
 #[cfg(test)]
 mod late;

@@ -92,6 +92,10 @@ impl BillFields {
             None => row.currency(),
         };
         let figure = |field, text: &Option<String>, present: Amount| {
+            // Nothing is nothing in every currency, whatever its decimals.
+            if text.is_none() && present.minor() == 0 {
+                return Ok(Amount::zero(currency));
+            }
             let present = present.to_decimal_string();
             Amount::parse(text.as_deref().unwrap_or(&present), currency).in_field(field)
         };
@@ -214,6 +218,16 @@ mod tests {
         let row = bill(OPEN).unwrap();
         assert_eq!(row.date.to_string(), "2026-11-15");
         assert_eq!((row.due, row.reference, row.kind), (None, None, KindWord::Bill));
+    }
+
+    #[test]
+    fn a_bill_in_another_currency_needs_no_word_about_what_is_paid() {
+        for (currency, amount) in [("JPY", "12000"), ("KWD", "12.005"), ("EUR", "12.00")] {
+            let json = format!(r#"{{"vendor":"V","amount":"{amount}","currency":"{currency}"}}"#);
+            let row = bill(&json).unwrap();
+            assert_eq!((row.total.to_decimal_string().as_str(), row.paid.minor()), (amount, 0));
+            assert_eq!(row.paid.currency(), row.currency());
+        }
     }
 
     #[track_caller]
