@@ -77,10 +77,10 @@ async fn dispatch(arguments: Arguments) -> anyhow::Result<()> {
         return demo::run(&demo).await;
     }
     // An export verifies without any installation.
-    if let Command::Receipts(receipts::ReceiptsCommand::Verify { from: Some(from) }) =
-        &arguments.command
+    if let Command::Receipts(receipts::ReceiptsCommand::Verify(asked)) = &arguments.command
+        && let Some(done) = asked.of_file()
     {
-        return receipts::verify_file(from);
+        return done;
     }
     let settings = Settings::load(&arguments.config)?;
     match arguments.command {

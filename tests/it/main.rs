@@ -32,3 +32,5 @@ mod store;
 mod support;
 #[cfg(test)]
 mod tidy;
+#[cfg(test)]
+mod verify;

@@ -51,7 +51,8 @@ impl Export {
     fn write(&self) -> String {
         let head = json!({ "head": self.head });
         let lines = [&self.header].into_iter().chain(&self.entries).chain([&head]);
-        lines.map(|line| format!("{line}\n")).collect()
+        let lines: Vec<String> = lines.map(ToString::to_string).collect();
+        lines.join("\n") + "\n"
     }
 
     fn store(&self) -> &str {
@@ -300,7 +301,12 @@ fn an_export_of_an_earlier_version_still_verifies() {
     };
     given.ask_own().is_good("and the kept checkpoint is in it");
     let Some(python) = python() else { return };
-    given.ask_python(&python).is_good("the checkpoint of 20");
+    let said = given.ask_python(&python);
+    said.is_good("the checkpoint of 20");
+    let readme = read("README.md");
+    for line in said.out.lines() {
+        assert!(readme.contains(line), "the README shows another line than `{line}`");
+    }
 }
 
 #[test]

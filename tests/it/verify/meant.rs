@@ -1,6 +1,9 @@
 //! Changes by whoever has the key, in receipts that nothing kept vouches for: other spellings of the
 //! same thing, and receipts that contradict themselves or each other.
 
+use countersign::receipts::Digest;
+use serde_json::Value;
+
 use super::planted::{
     ANOTHER_AMOUNT,
     Own::{Bad, Good},
@@ -107,7 +110,34 @@ pub(super) fn spellings(scene: &Scene<'_>) {
     );
 }
 
-pub(super) fn meanings(scene: &Scene<'_>) {
+/// Members that hold another kind of thing than they must.
+pub(super) fn kinds_of_values(scene: &Scene<'_>) {
+    let unreadable = Bad("not a receipt of this version");
+    for (from, to, python) in [
+        ("{\"at\":\"20", "{\"at\":\"a20", "`at` is not a time"),
+        ("{\"at\":\"20", "{\"at\":\"19", "`at` is not a time"),
+        ("Z\",\"company\"", "+00:00\",\"company\"", "`at` is not a time"),
+        ("\"kind\":\"claim\"", "\"kind\":\"Claim\"", "`kind` is not a word"),
+        ("\"kind\":\"claim\"", "\"kind\":[]", "`kind` is not a word"),
+        ("\"company\":\"blue-sparrow\",\"data\"", "\"company\":7,\"data\"", "`company` is not"),
+        ("\"operation\":\"op_", "\"operation\":{},\"z\":\"op_", "the member `z`"),
+        (",\"v\":1}", ",\"v\":true}", "it is not of version 1"),
+    ] {
+        scene.signed(to, |export| export.edit(claim(export), from, to), python, unreadable);
+    }
+    scene.signed(
+        "a receipt of more than a mebibyte",
+        |export| {
+            let long = format!("\"seq\":\"{}\",\"thing\"", "x".repeat(1 << 20));
+            export.edit(claim(export), "\"seq\":1,\"thing\"", &long);
+        },
+        "it has more than 1048576 bytes",
+        Bad("written in the one way"),
+    );
+}
+
+/// What a decision says that it was about.
+pub(super) fn decisions(scene: &Scene<'_>) {
     scene.signed(
         "a decision on another amount under the old hash",
         |export| {
@@ -120,6 +150,48 @@ pub(super) fn meanings(scene: &Scene<'_>) {
         "`hash` is not that of `hashed`",
         Good,
     );
+    scene.signed(
+        "a decision whose text has another spelling",
+        |export| {
+            let at = decision(export);
+            let receipt = export.entries[at]["receipt"].as_str().unwrap().to_owned();
+            let mut receipt: Value = serde_json::from_str(&receipt).unwrap();
+            let hashed = receipt["data"]["hashed"].as_str().unwrap().replacen(':', ": ", 1);
+            receipt["data"]["hash"] = Digest::of(&[hashed.as_bytes()]).to_string().into();
+            receipt["data"]["hashed"] = hashed.into();
+            // The member stands where it stood, so that the rest stays canonical.
+            export.entries[at]["receipt"] = receipt.to_string().into();
+        },
+        "`hashed` is not canonical",
+        Good,
+    );
+    for (from, to, python) in [
+        (
+            ",\"facts\":{\"amount_e2\"",
+            ",\"facts\":7,\"factz\":{\"amount_e2\"",
+            "there are no facts",
+        ),
+        (",\"hashed\":\"", ",\"hashed\":7,\"hashez\":\"", "`hashed` is not a text"),
+    ] {
+        scene.signed(to, |export| export.edit(decision(export), from, to), python, Good);
+    }
+    scene.signed(
+        "a decision that says nothing",
+        |export| {
+            let at = decision(export);
+            let text = export.entries[at]["receipt"].as_str().unwrap();
+            let (before, _) = text.split_once("\"data\":").unwrap();
+            let (_, after) = text.split_once(",\"kind\"").unwrap();
+            let text = format!("{before}\"data\":7,\"kind\"{after}");
+            export.entries[at]["receipt"] = text.into();
+        },
+        "the decision's `data` is not an object",
+        Good,
+    );
+}
+
+/// Receipts that contradict themselves or each other.
+pub(super) fn contradictions(scene: &Scene<'_>) {
     scene.signed(
         "parameters that were not decided on",
         |export| export.edit(decision(export), "\"value\":\"1200.00\"}", "\"value\":\"1300.00\"}"),

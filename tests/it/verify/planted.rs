@@ -121,6 +121,7 @@ async fn every_change_to_the_chain_is_found() {
         receipts(scene);
         places(scene);
         lines(scene);
+        ends(scene);
     })
     .await;
 }
@@ -139,7 +140,9 @@ async fn every_change_to_head_and_checkpoint_is_found() {
 async fn what_whoever_has_the_key_writes_is_one_thing_to_every_reader() {
     with_scene(|scene| {
         meant::spellings(scene);
-        meant::meanings(scene);
+        meant::kinds_of_values(scene);
+        meant::decisions(scene);
+        meant::contradictions(scene);
     })
     .await;
 }
@@ -188,7 +191,7 @@ fn receipts(scene: &Scene<'_>) {
         "a receipt replaced by its digest, which fits no more",
         |export| {
             export.entries[3] = json!({ "seq": 4, "hash": export.entries[3]["hash"],
-            "content": Digest::of(&[b"another"]).to_string() })
+                "content": Digest::of(&[b"another"]).to_string() });
         },
         written,
         Bad("does not follow"),
@@ -295,6 +298,55 @@ fn lines(scene: &Scene<'_>) {
         "receipt True stands there",
         malformed,
     );
+    for (from, to, python) in [
+        ("{\"format\"", "{\"more\":1,\"format\"", "line 1: the member `more`"),
+        ("\"store\":\"st_", "\"store\":7,\"more\":\"st_", "line 1: the member `more`"),
+        ("\"company\":null", "\"company\":7", "line 1: `company` is not a text"),
+        ("\"public_key\":\"", "\"public_key\":\"g", "line 1: `public_key` is not 64 digits"),
+        ("\"hash\":\"", "\"hash\":\"g", "line 2, receipt 1: `hash` is not a digest"),
+        ("{\"seq\":1,", "[{\"seq\":1,", "line 2, receipt 1: it is not JSON"),
+        ("\"head\":\"", "\"head\":7,\"more\":\"", "the signed head: the member `more`"),
+    ] {
+        scene.text(to, |text| text.replacen(from, to, 1), python, malformed);
+    }
+    scene.text(
+        "a head that is no text",
+        |text| format!("{}\n{{\"head\":7}}\n", text.trim_end().rsplit_once('\n').unwrap().0),
+        "`head` is not a text",
+        malformed,
+    );
+    scene.text(
+        "a receipt that is no text",
+        |text| {
+            let (before, after) = text.split_once(",\"receipt\":").unwrap();
+            let (_, after) = after.split_once("}\n").unwrap();
+            format!("{before},\"receipt\":7}}\n{after}")
+        },
+        "`receipt` is not a text",
+        malformed,
+    );
+    scene.text(
+        "a digest that is none",
+        |text| {
+            let (before, after) = text.split_once(",\"receipt\":").unwrap();
+            let (_, after) = after.split_once("}\n").unwrap();
+            format!("{before},\"content\":\"g\"}}\n{after}")
+        },
+        "`content` is not a digest",
+        malformed,
+    );
+    scene.text(
+        "a line that is a list",
+        |text| text.replacen("{\"seq\":1,", "[]\n{\"seq\":1,", 1),
+        "line 2, receipt 1: it is not an object",
+        malformed,
+    );
+    scene.text(
+        "a line that does not end",
+        |text| text + &" ".repeat(17 << 20),
+        "it is longer than 16777216 bytes",
+        "is too long",
+    );
     scene.text(
         "a lone surrogate",
         |text| text.replacen("\"receipt\":\"{", "\"receipt\":\"\\ud800{", 1),
@@ -307,6 +359,10 @@ fn lines(scene: &Scene<'_>) {
         "line 1: it is not of the format",
         malformed,
     );
+}
+
+fn ends(scene: &Scene<'_>) {
+    let malformed = "is not what an export of this version holds there";
     scene.text("a line more", |text| text + "{}\n", "something follows", "something follows");
     scene.text(
         "the last newline gone",
@@ -316,7 +372,7 @@ fn lines(scene: &Scene<'_>) {
     );
     scene.text(
         "the last line gone",
-        |text| text[..text.trim_end().rfind('\n').unwrap() + 1].to_owned(),
+        |text| format!("{}\n", text.trim_end().rsplit_once('\n').unwrap().0),
         "the export ends before it",
         "ends before its last line",
     );

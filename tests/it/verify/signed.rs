@@ -128,7 +128,12 @@ pub(super) fn checkpoints(scene: &Scene<'_>) {
     let newest = exports.checkpoint();
     kept("an empty checkpoint", String::new(), "checkpoint 1: it is not", "holds no signed head");
     kept("no checkpoint", "hello\n".to_owned(), "checkpoint 1: it is not", "--checkpoint");
-    kept("half a checkpoint", newest[..90].to_owned(), "checkpoint 1: it is not", "--checkpoint");
+    kept(
+        "half a checkpoint",
+        newest.chars().take(90).collect(),
+        "checkpoint 1: it is not",
+        "--checkpoint",
+    );
     kept(
         "a checkpoint with another hash",
         exports.early.head.replacen(['0', '1', '2', '3', '4', '5'], "9", 90),
