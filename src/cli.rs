@@ -1,11 +1,14 @@
 //! The command line: the only place that prints. Exit codes: 0 done, 1 it failed and says why on
 //! standard error, 2 wrong usage.
 
+pub mod agent;
 mod check;
 mod demo;
 mod freeze;
+mod healthcheck;
 mod mandate;
 mod odoo;
+pub mod operator;
 mod receipts;
 mod serve;
 mod user;
@@ -16,7 +19,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 use crate::settings::Settings;
 
@@ -37,6 +40,8 @@ enum Command {
     Serve,
     /// Plays the whole story on the embedded sandbox, in a folder of its own.
     Demo(demo::Demo),
+    /// Asks the daemon whether it lives.
+    Healthcheck(healthcheck::Healthcheck),
     /// Looks at configuration, policies, store and ERP, and says what is wrong.
     Check,
     /// A company's vendors.
@@ -59,6 +64,11 @@ enum Command {
     Receipts(receipts::ReceiptsCommand),
 }
 
+/// What may be said on the command line.
+pub fn commands() -> clap::Command {
+    Arguments::command()
+}
+
 /// Runs the command that the process was started with.
 pub fn run() -> ExitCode {
     let arguments = Arguments::parse();
@@ -77,15 +87,16 @@ async fn dispatch(arguments: Arguments) -> anyhow::Result<()> {
         return demo::run(&demo).await;
     }
     // An export verifies without any installation.
-    if let Command::Receipts(receipts::ReceiptsCommand::Verify { from: Some(from) }) =
-        &arguments.command
+    if let Command::Receipts(receipts::ReceiptsCommand::Verify(asked)) = &arguments.command
+        && let Some(done) = asked.of_file()
     {
-        return receipts::verify_file(from);
+        return done;
     }
     let settings = Settings::load(&arguments.config)?;
     match arguments.command {
         Command::Serve => serve::run(settings).await,
         Command::Demo(demo) => demo::run(&demo).await,
+        Command::Healthcheck(asked) => healthcheck::run(&settings, &asked).await,
         Command::Check => check::run(settings).await,
         Command::Vendors(command) => vendors::run(settings, command).await,
         Command::Odoo(command) => odoo::run(&settings, command).await,
@@ -103,7 +114,10 @@ fn failed(fault: &anyhow::Error) -> ExitCode {
 }
 
 /// Prints a line of what was asked for.
-fn say(line: impl std::fmt::Display) -> anyhow::Result<()> {
+///
+/// # Errors
+/// Standard output does not take it.
+pub fn say(line: impl std::fmt::Display) -> anyhow::Result<()> {
     writeln!(std::io::stdout(), "{line}").context("standard output")
 }
 
@@ -121,7 +135,10 @@ fn password_from_stdin() -> anyhow::Result<String> {
 }
 
 /// Prints rows in columns.
-fn table(head: &[&str], rows: &[Vec<String>]) -> anyhow::Result<()> {
+///
+/// # Errors
+/// Standard output does not take it.
+pub fn table(head: &[&str], rows: &[Vec<String>]) -> anyhow::Result<()> {
     let width = |at: usize| {
         let cells = rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.chars().count());
         cells.chain(head.get(at).map(|cell| cell.chars().count())).max().unwrap_or(0)

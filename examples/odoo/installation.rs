@@ -2,11 +2,12 @@
 //! its own.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, bail};
+use countersign::cli::operator::Operator;
 use countersign::gateway::policy::Policies;
 use tempfile::TempDir;
 
@@ -24,7 +25,7 @@ pub(crate) struct Place<'a> {
 /// A folder with a configuration.
 pub(crate) struct Installation {
     folder: TempDir,
-    program: PathBuf,
+    operator: Operator,
 }
 
 /// A running daemon.
@@ -41,7 +42,8 @@ impl Installation {
             .replace("@URL@", place.url)
             .replace("@DATABASE@", place.database)
             .replace("@PLAINTEXT@", if place.allow_plaintext { "true" } else { "false" });
-        fs::write(folder.path().join("countersign.toml"), text).context("the configuration")?;
+        let config = folder.path().join("countersign.toml");
+        fs::write(&config, text).context("the configuration")?;
         fs::write(folder.path().join("vop.toml"), VOP).context("Verification of Payee")?;
         Policies::write_defaults(&folder.path().join("policies")).context("the policies")?;
         let program = match place.program {
@@ -51,39 +53,25 @@ impl Installation {
         if !program.is_file() {
             bail!("there is no program `{}`: run `cargo build` first", program.display());
         }
-        Ok(Self { folder, program })
+        let operator = Operator::new(program, &config);
+        Ok(Self { folder, operator })
     }
 
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(&self.program);
-        command.arg("--config").arg(self.folder.path().join("countersign.toml")).args(arguments);
-        command
+    /// Whoever works on it.
+    pub(crate) fn operator(&self) -> &Operator {
+        &self.operator
     }
 
-    /// Runs a command to its end and gives what it printed.
-    pub(crate) fn run(&self, arguments: &[&str], input: &str) -> anyhow::Result<String> {
-        let mut child = self
-            .command(arguments)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .context("the program")?;
-        if let Some(mut stdin) = child.stdin.take() {
-            // A command that reads nothing may have closed its input already.
-            stdin.write_all(input.as_bytes()).unwrap_or_default();
-        }
-        let output = child.wait_with_output().context("the program")?;
-        if !output.status.success() {
-            bail!("`countersign {}` failed", arguments.join(" "));
-        }
-        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    /// A folder in it for what the parts of the story tell each other.
+    pub(crate) fn story(&self) -> PathBuf {
+        self.folder.path().join("story")
     }
 
     /// Starts the daemon; it says where it listens once it does. Its log goes into the folder.
     pub(crate) fn start(&self) -> anyhow::Result<Daemon> {
         let log = self.folder.path().join("log.jsonl");
         let stderr = fs::File::create(&log).context("the daemon's log")?;
-        let serve = self.command(&["serve"]).stdout(Stdio::piped()).stderr(stderr).spawn();
+        let serve = self.operator.command(&["serve"]).stdout(Stdio::piped()).stderr(stderr).spawn();
         let mut child = serve.context("the program")?;
         let mut line = String::new();
         if let Some(stdout) = child.stdout.take() {

@@ -5,17 +5,19 @@ mod story;
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::Args;
 use serde_json::Value;
 
+use super::agent::{Agent, Outcome};
+use super::operator::{ADD_PRINCIPAL, Operator, PRINCIPALS_PASSWORD, issue_mandate};
 use super::{say, table};
 use crate::app::Daemon;
 use crate::gateway::policy::Policies;
 use crate::settings::Settings;
-use story::{Act, Outcome};
+use story::Act;
 
 /// Plays the whole story on the embedded sandbox.
 #[derive(Debug, Args)]
@@ -31,13 +33,16 @@ const EMAIL: &str = include_str!("demo/email.txt");
 
 /// The company's own account in the world.
 const SOURCE: &str = "FR1420041010050500013M02606";
+/// How long the daemon may take until it is ready.
+const READY_WITHIN: Duration = Duration::from_secs(30);
 
 pub(super) async fn run(demo: &Demo) -> anyhow::Result<()> {
     let folder = tempfile::tempdir().context("no folder for the demonstration")?;
     let settings = prepare(folder.path())?;
-    let token = mandate(folder.path())?;
+    let operator = Operator::of_this_program(&settings.file)?;
+    let token = mandate(&operator)?;
     let daemon = Daemon::start(settings).await?;
-    let done = play(demo, &daemon, &token, folder.path()).await;
+    let done = play(demo, &daemon, &token, &operator).await;
     daemon.stop().await;
     done
 }
@@ -50,69 +55,20 @@ fn prepare(folder: &Path) -> anyhow::Result<Settings> {
     Ok(Settings::load(&file)?)
 }
 
-/// What the operator does on the host: a principal, and a mandate that he grants.
-fn mandate(folder: &Path) -> anyhow::Result<String> {
-    let add = [
-        "user",
-        "add",
-        "marie",
-        "--role",
-        "accountant",
-        "--company",
-        "blue-sparrow",
-        "--password-stdin",
-    ];
-    operator(folder, &add, "correct horse battery")?;
-    let issue = [
-        "mandate",
-        "issue",
-        "--principal",
-        "marie",
-        "--agent",
-        "ap-agent",
-        "--company",
-        "blue-sparrow",
-        "--scope",
-        "invoice.pay",
-        "--source-account",
-        SOURCE,
-        "--currency",
-        "EUR",
-        "--budget",
-        "20000.00",
-        "--ttl",
-        "8h",
-    ];
-    Ok(operator(folder, &issue, "")?.trim().to_owned())
+/// What the operator does on the host: a principal, and a mandate that she grants.
+fn mandate(operator: &Operator) -> anyhow::Result<String> {
+    operator.run(&ADD_PRINCIPAL, PRINCIPALS_PASSWORD)?;
+    Ok(operator.run(&issue_mandate(SOURCE), "")?.trim().to_owned())
 }
 
-/// Runs a command of this program, as an operator would.
-fn operator(folder: &Path, arguments: &[&str], input: &str) -> anyhow::Result<String> {
-    use std::io::Write as _;
-    use std::process::Stdio;
-    let program = std::env::current_exe().context("this program")?;
-    let mut child = Command::new(program)
-        .args(arguments)
-        .arg("--config")
-        .arg(folder.join("countersign.toml"))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .context("this program")?;
-    if let Some(mut stdin) = child.stdin.take() {
-        // A command that reads nothing may have closed its input already.
-        stdin.write_all(input.as_bytes()).unwrap_or_default();
-    }
-    let output = child.wait_with_output().context("this program")?;
-    if !output.status.success() {
-        bail!("`countersign {}` failed", arguments.join(" "));
-    }
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
-}
-
-async fn play(demo: &Demo, daemon: &Daemon, token: &str, folder: &Path) -> anyhow::Result<()> {
-    let http = story::Caller::new(daemon.address(), token)?;
-    http.until_ready().await?;
+async fn play(
+    demo: &Demo,
+    daemon: &Daemon,
+    token: &str,
+    operator: &Operator,
+) -> anyhow::Result<()> {
+    let agent = Agent::new(&format!("http://{}", daemon.address()), token)?;
+    agent.until_ready(READY_WITHIN).await?;
     say("Blue Sparrow SAS has four open bills. This morning's inbox holds one email:\n")?;
     for line in EMAIL.lines() {
         say(format!("    | {line}"))?;
@@ -121,18 +77,18 @@ async fn play(demo: &Demo, daemon: &Daemon, token: &str, folder: &Path) -> anyho
     let mut rows = Vec::new();
     let mut wrong = Vec::new();
     for (at, act) in story::acts().into_iter().enumerate() {
-        let outcome = http.perform(at, &act).await?;
+        let outcome = story::perform(&agent, at, &act).await?;
         if !act.expected.is(&outcome) {
             wrong.push(format!("{}: {}", act.what, outcome.text()));
         }
         rows.push(row(&act, &outcome));
     }
     table(&["WHAT THE AGENT DOES", "WITHOUT COUNTERSIGN", "WITH COUNTERSIGN"], &rows)?;
-    let payments = http.payments().await?;
+    let payments = story::payments(&agent).await?;
     say("\nPayments in the ERP:\n")?;
     let paid: Vec<Vec<String>> = payments.iter().map(payment_row).collect();
     table(&["BILL", "TO", "AMOUNT"], &paid)?;
-    let verified = operator(folder, &["receipts", "verify"], "")?;
+    let verified = operator.run(&["receipts", "verify"], "")?;
     say(format!("\nThe ledger: {}", verified.trim()))?;
     if !demo.auto {
         return Ok(());

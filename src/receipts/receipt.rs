@@ -114,7 +114,6 @@ pub(super) struct ReceiptText {
 impl Receipt {
     /// The exact bytes: canonical JSON (RFC 8785) of the receipt and the store it belongs to.
     pub fn to_bytes(&self, store: &str) -> Result<Vec<u8>, BadReceipt> {
-        check(&self.data, 0)?;
         let text = ReceiptText {
             at: self.at.to_string(),
             company: self.company.clone(),
@@ -124,7 +123,15 @@ impl Receipt {
             store: store.to_owned(),
             v: 1,
         };
-        let bytes = serde_json_canonicalizer::to_vec(&text).ok().ok_or(BadReceipt::NotJson)?;
+        text.canonical()
+    }
+}
+
+impl ReceiptText {
+    /// The one spelling that a receipt with these members has.
+    pub(super) fn canonical(&self) -> Result<Vec<u8>, BadReceipt> {
+        check(&self.data, 0)?;
+        let bytes = serde_json_canonicalizer::to_vec(self).ok().ok_or(BadReceipt::NotJson)?;
         if bytes.len() > BYTES_MAX {
             return Err(BadReceipt::TooLarge);
         }

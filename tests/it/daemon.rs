@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use countersign::receipts::LedgerKey;
 use reqwest::{Client, Method, RequestBuilder, StatusCode};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -123,6 +126,13 @@ impl Installation {
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
+    }
+
+    /// The key that its ledger is signed with.
+    pub(crate) fn ledger_key(&self) -> LedgerKey {
+        let text = std::fs::read_to_string(self.path("keys/ledger.key")).unwrap();
+        let seed = STANDARD.decode(text.trim()).unwrap().try_into().unwrap();
+        LedgerKey::from_seed(&seed).unwrap()
     }
 
     fn command(&self, arguments: &[&str]) -> Command {

@@ -47,4 +47,6 @@ mod support;
 #[cfg(test)]
 mod tidy;
 #[cfg(test)]
+mod verify;
+#[cfg(test)]
 mod votes;

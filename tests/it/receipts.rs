@@ -273,6 +273,27 @@ fn a_receipt_of_another_store_is_found_even_when_the_chain_is_made_anew() {
 }
 
 #[test]
+fn a_receipt_in_another_spelling_is_found_even_when_the_chain_is_made_anew() {
+    let first = Ledger::of(1).entries.remove(0);
+    let text = String::from_utf8(first.bytes.clone()).unwrap();
+    for (from, to) in [
+        ("\"number\":1", "\"number\":2,\"number\":1"),
+        ("\"number\":1", "\"number\":1.0"),
+        ("\"number\":1", "\"number\": 1"),
+        ("decision", "d\\u0065cision"),
+    ] {
+        let bytes = text.replace(from, to).into_bytes();
+        assert_ne!(bytes, first.bytes);
+        let content = Digest::of(&[&bytes]);
+        let hash = link(first.prev, content);
+        let head = sign(1, hash, &key()).to_text();
+        let entry = Entry { bytes, content, hash, ..first.clone() };
+        let ledger = Ledger { entries: vec![entry], heads: vec![(1, head)] };
+        assert_eq!(ledger.verify(None), Err(ChainFault::NotCanonical { seq: 1 }), "{to}");
+    }
+}
+
+#[test]
 fn an_export_verifies_by_itself_and_shows_one_company_only() {
     let ledger = Ledger::of(7);
     let kept = ledger.kept();

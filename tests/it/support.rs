@@ -137,7 +137,7 @@ pub(crate) async fn on_both(test: impl AsyncFn(&Place)) {
 }
 
 #[expect(clippy::print_stderr, reason = "a test says what it left out")]
-fn report(text: &str) {
+pub(crate) fn report(text: &str) {
     eprintln!("{text}");
 }
 

@@ -133,6 +133,11 @@ struct Id {
     id: i32,
 }
 
+#[derive(Deserialize)]
+struct Charted {
+    chart_template: Json,
+}
+
 impl Seeder {
     /// Takes the options. Nothing is sent yet.
     ///
@@ -144,12 +149,13 @@ impl Seeder {
         Ok(Self { session: Session::new(server, options.admin) })
     }
 
-    /// Fills a fresh database for the demonstration.
+    /// Fills a fresh database for the demonstration; a chart of accounts may be missing.
     ///
     /// # Errors
     /// The call that failed.
     pub async fn demo(&self, bill_date: &str, due: &str) -> Result<Demo, SeedError> {
         let company = 1;
+        self.chart(company).await?;
         self.company(company, &DEMO_COMPANY).await?;
         let acme = VendorSeed {
             name: "ACME Supplies",
@@ -206,19 +212,30 @@ impl Seeder {
     pub async fn another_company(&self, seed: &CompanySeed<'_>) -> Result<i32, SeedError> {
         let company: i32 =
             self.call("res.company", "create", json!([{ "name": seed.name }])).await?;
+        self.chart(company).await?;
+        // The chart has reset the currency.
+        self.company(company, seed).await?;
+        Ok(company)
+    }
+
+    /// Gives a company that has no chart of accounts the generic one.
+    async fn chart(&self, company: i32) -> Result<(), SeedError> {
+        let args = json!([[company], ["chart_template"]]);
+        let found: Vec<Charted> = self.call("res.company", "read", args).await?;
+        // Odoo writes `false` where there is none.
+        if found.first().is_some_and(|company| company.chart_template.is_string()) {
+            return Ok(());
+        }
         // This method answers with nothing, which Odoo can only report as a fault after the work.
         let named = json!({ "install_demo": false });
         let args = json!([[], "generic_coa", company]);
         let loaded: Result<bool, _> =
             self.session.call("account.chart.template", "try_loading", args, named).await;
         match loaded {
-            Err(CallError::Fault(fault)) if fault.code == FAULT_UNFORESEEN => {}
-            Ok(_) => {}
-            Err(error) => return Err(failed("account.chart.template", "try_loading", &error)),
+            Err(CallError::Fault(fault)) if fault.code == FAULT_UNFORESEEN => Ok(()),
+            Ok(_) => Ok(()),
+            Err(error) => Err(failed("account.chart.template", "try_loading", &error)),
         }
-        // The chart has reset the currency.
-        self.company(company, seed).await?;
-        Ok(company)
     }
 
     /// Creates a vendor with one account.

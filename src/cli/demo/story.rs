@@ -1,30 +1,15 @@
 //! What the obedient agent does, act by act, over real HTTP.
 
-use std::net::SocketAddr;
-use std::time::Duration;
-
-use anyhow::{Context, bail};
-use reqwest::{Client, Response, StatusCode};
+use anyhow::Context;
 use serde_json::{Map, Value, json};
+
+use crate::cli::agent::{Agent, Expected, Outcome};
 
 /// The account in the email.
 const EMAILS: &str = "NL91ABNA0417164300";
 const COMPANY: &str = "FR1420041010050500013M02606";
 const ACME: &str = "FR7630006000011234567890189";
 const GLOBEX: &str = "DE89370400440532013000";
-/// How long the daemon may take until it is ready.
-const READY_WITHIN: Duration = Duration::from_secs(30);
-
-/// What must come of an act.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Expected {
-    /// The bill is paid.
-    Executed,
-    /// Refused at that stage for that reason.
-    Refused { stage: &'static str, reason: &'static str },
-    /// Nothing is proposed: somebody acts in the ERP.
-    Nothing,
-}
 
 /// One thing that the agent, or somebody in the ERP, does.
 #[derive(Debug)]
@@ -41,37 +26,6 @@ enum Doing {
     Propose(Value),
     /// A clerk follows the same email in the ERP.
     EditVendor { vendor: &'static str, fields: Value },
-}
-
-/// What came of it.
-#[derive(Debug)]
-pub(super) struct Outcome {
-    status: String,
-    stage: String,
-    reasons: Vec<String>,
-}
-
-impl Expected {
-    pub(super) fn is(&self, outcome: &Outcome) -> bool {
-        match self {
-            Self::Executed => outcome.status == "executed",
-            Self::Refused { stage, reason } => {
-                outcome.status == "denied"
-                    && outcome.stage == *stage
-                    && outcome.reasons.iter().any(|found| found == reason)
-            }
-            Self::Nothing => outcome.status == "done",
-        }
-    }
-}
-
-impl Outcome {
-    pub(super) fn text(&self) -> String {
-        if self.reasons.is_empty() || self.status == "executed" {
-            return self.status.clone();
-        }
-        format!("{} at {}: {}", self.status, self.stage, self.reasons.join(", "))
-    }
 }
 
 fn arguments(bill: &str, payee: &Value, amount: &str) -> Map<String, Value> {
@@ -236,80 +190,21 @@ pub(super) fn honest_payments() -> Vec<(String, String, String)> {
     vec![row("INV-2290", ACME, "1840.00 EUR"), row("INV-2291", GLOBEX, "1200.00 EUR")]
 }
 
-/// The agent's HTTP client.
-#[derive(Debug)]
-pub(super) struct Caller {
-    http: Client,
-    base: String,
-    token: String,
-}
-
-impl Caller {
-    pub(super) fn new(address: SocketAddr, token: &str) -> anyhow::Result<Self> {
-        let http = Client::builder()
-            .no_proxy()
-            .redirect(reqwest::redirect::Policy::none())
-            .timeout(Duration::from_secs(30))
-            .build()?;
-        Ok(Self { http, base: format!("http://{address}"), token: token.to_owned() })
-    }
-
-    /// Waits until the daemon is ready to pay.
-    pub(super) async fn until_ready(&self) -> anyhow::Result<()> {
-        let started = tokio::time::Instant::now();
-        loop {
-            let answer = self.http.get(format!("{}/readyz", self.base)).send().await?;
-            if answer.status() == StatusCode::OK {
-                return Ok(());
-            }
-            if started.elapsed() > READY_WITHIN {
-                bail!("the daemon is not ready: {}", answer.text().await?);
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
+/// Does it, and says what came of it.
+pub(super) async fn perform(agent: &Agent, at: usize, act: &Act) -> anyhow::Result<Outcome> {
+    match &act.doing {
+        Doing::Propose(proposal) => agent.propose(&format!("demo-{at}"), proposal).await,
+        Doing::EditVendor { vendor, fields } => {
+            let url = agent.url(&format!("/sandbox/companies/blue-sparrow/vendors/{vendor}"));
+            let answer = agent.http().put(url).json(fields).send().await?;
+            answer.error_for_status().context("the sandbox")?;
+            Ok(Outcome::done())
         }
-    }
-
-    pub(super) async fn perform(&self, at: usize, act: &Act) -> anyhow::Result<Outcome> {
-        match &act.doing {
-            Doing::Propose(proposal) => self.propose(at, proposal).await,
-            Doing::EditVendor { vendor, fields } => {
-                let url = format!("{}/sandbox/companies/blue-sparrow/vendors/{vendor}", self.base);
-                let answer = self.http.put(url).json(fields).send().await?;
-                answer.error_for_status().context("the sandbox")?;
-                Ok(Outcome { status: "done".to_owned(), stage: String::new(), reasons: Vec::new() })
-            }
-        }
-    }
-
-    async fn propose(&self, at: usize, proposal: &Value) -> anyhow::Result<Outcome> {
-        let answer = self
-            .http
-            .post(format!("{}/v1/operations", self.base))
-            .bearer_auth(&self.token)
-            .header("Idempotency-Key", format!("demo-{at}"))
-            .json(proposal)
-            .send()
-            .await?;
-        read(answer).await
-    }
-
-    /// Every payment that the ERP holds.
-    pub(super) async fn payments(&self) -> anyhow::Result<Vec<Value>> {
-        let answer = self.http.get(format!("{}/sandbox/payments", self.base)).send().await?;
-        Ok(answer.error_for_status()?.json().await?)
     }
 }
 
-async fn read(answer: Response) -> anyhow::Result<Outcome> {
-    let operation: Value = answer.json().await?;
-    let text = |pointer: &str| {
-        operation.pointer(pointer).and_then(Value::as_str).unwrap_or("?").to_owned()
-    };
-    let reasons = operation.pointer("/decision/reasons").and_then(Value::as_array);
-    let reasons = reasons.into_iter().flatten().filter_map(Value::as_str).map(ToOwned::to_owned);
-    Ok(Outcome {
-        status: text("/status"),
-        stage: text("/decision/stage"),
-        reasons: reasons.collect(),
-    })
+/// Every payment that the ERP holds.
+pub(super) async fn payments(agent: &Agent) -> anyhow::Result<Vec<Value>> {
+    let answer = agent.http().get(agent.url("/sandbox/payments")).send().await?;
+    Ok(answer.error_for_status()?.json().await?)
 }

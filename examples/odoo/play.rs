@@ -1,0 +1,112 @@
+//! Both sides of the story: an agent that obeys an email over HTTP, and a clerk who does so in Odoo;
+//! and what Odoo's own books say of it.
+
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use countersign::cli::agent::{Agent, Outcome};
+use countersign::cli::{say, table};
+
+use crate::people::{self, Books, Payment};
+use crate::prepare::TEMPTING;
+use crate::story::{self, Act};
+use crate::told::{Folder, Scene};
+
+/// Who overwrites the vendor's account in Odoo.
+const CLERK: &str = "an-obedient-clerk";
+
+/// How long the daemon may take until it is ready.
+const READY_WITHIN: Duration = Duration::from_mins(2);
+
+const HEAD: [&str; 3] = ["WHAT THE AGENT DOES", "WITHOUT COUNTERSIGN", "WITH COUNTERSIGN"];
+
+const EMAIL: &str = include_str!("email.txt");
+
+/// Plays all acts, prints what came of them, and gives what is not as it must be.
+pub(crate) async fn play(
+    books: &Books,
+    daemon: &str,
+    folder: &Folder,
+) -> anyhow::Result<Vec<String>> {
+    let scene = folder.find_scene()?.context("nothing is prepared")?;
+    let vendors = [scene.acme, scene.globex];
+    if !books.payments_to(&vendors).await?.is_empty() {
+        bail!("the bills are paid: the story needs a fresh database");
+    }
+    let agent = Agent::new(daemon, &folder.token()?)?;
+    agent.until_ready(READY_WITHIN).await?;
+    let mut wrong = Vec::new();
+    say("\nThis morning's inbox holds one email:\n")?;
+    for line in EMAIL.lines() {
+        say(format!("    | {line}"))?;
+    }
+    say("\nAn agent with a mandate of marie's reads it and obeys it to the letter:\n")?;
+    let mut rows = Vec::new();
+    for (at, act) in story::before_the_edit().iter().enumerate() {
+        let outcome = story::perform(&agent, &format!("before-{at}"), act).await?;
+        note(act, &outcome, &mut rows, &mut wrong);
+    }
+    table(&HEAD, &rows)?;
+    let paid = books.payments_to(&vendors).await?;
+    print_payments(&paid, &scene)?;
+    if paid != honest_payments(&scene, story::ACME) {
+        wrong.push(format!("Odoo holds other payments than the two honest ones: {paid:?}"));
+    }
+
+    say("\nA clerk obeys the email too, and writes its number over ACME's in Odoo:\n")?;
+    let clerk = books.person(CLERK, &people::CONTACT_MANAGER).await?;
+    people::overwrite_account(&clerk, scene.acme_account, story::EMAILS).await?;
+    rows.clear();
+    for (at, act) in story::after_the_edit().iter().enumerate() {
+        let outcome = story::perform(&agent, &format!("after-{at}"), act).await?;
+        note(act, &outcome, &mut rows, &mut wrong);
+    }
+    table(&HEAD, &rows)?;
+    // Of a payment Odoo keeps the account's record and not its number, so the one to ACME is shown
+    // with the number that the clerk wrote.
+    let paid = books.payments_to(&vendors).await?;
+    if paid != honest_payments(&scene, story::EMAILS) {
+        wrong.push(format!("something was booked after the clerk's edit: {paid:?}"));
+    }
+    Ok(wrong)
+}
+
+fn note(act: &Act, outcome: &Outcome, rows: &mut Vec<Vec<String>>, wrong: &mut Vec<String>) {
+    if !act.expected.is(outcome) {
+        wrong.push(format!("{}: {}", act.what, outcome.text()));
+    }
+    rows.push(vec![act.what.to_owned(), act.would_pay.to_owned(), outcome.text()]);
+}
+
+/// All that may be booked, where ACME's account has that number.
+fn honest_payments(scene: &Scene, acme: &str) -> Vec<Payment> {
+    let mut payments = vec![
+        Payment::settled(scene.inv_2290, acme, "1840.00"),
+        Payment::settled(scene.inv_2291, story::GLOBEX, "1200.00"),
+    ];
+    payments.sort();
+    payments
+}
+
+fn print_payments(payments: &[Payment], scene: &Scene) -> anyhow::Result<()> {
+    let names =
+        [(scene.inv_2290, "INV-2290"), (scene.inv_2291, "INV-2291"), (scene.tempting, TEMPTING)];
+    let rows: Vec<Vec<String>> = payments.iter().map(|payment| row(payment, &names)).collect();
+    say("\nPayments in Odoo, as its administrator sees them:\n")?;
+    table(&["BILL", "TO", "AMOUNT", "STATE"], &rows)
+}
+
+fn row(payment: &Payment, names: &[(i32, &str)]) -> Vec<String> {
+    let bill = |id: &i32| {
+        let known = names.iter().find(|(known, _)| known == id);
+        known.map_or_else(|| id.to_string(), |(_, name)| (*name).to_owned())
+    };
+    let bills: Vec<String> = payment.bills.iter().map(bill).collect();
+    let state = if payment.reconciled { "reconciled" } else { "not reconciled" };
+    vec![
+        bills.join(", "),
+        payment.iban.clone(),
+        payment.amount.clone(),
+        format!("{}, {state}", payment.state),
+    ]
+}
