@@ -21,9 +21,10 @@ use countersign::settings::Settings;
 use countersign::store::Role;
 use countersign::worker::Workers;
 use countersign_erp_source::{
-    Attestation, BillId, BillQuery, BillReading, Booked, Clock, CompanyId, ErpCompanyId, ErpSource,
-    Iban, LookUp, LookUpAnswer, NoAnswer, OrderError, PayeeVerifier, ReadError, RecordedOrder,
-    SanctionsScreen, Screening, SealedOrder, SourceAccount, Timestamp, Vendor, VendorId, VopReport,
+    Attestation, Beside, BesideQuery, BillId, BillQuery, BillReading, Booked, Clock, CompanyId,
+    ErpCompanyId, ErpSource, Iban, LookUp, LookUpAnswer, NoAnswer, OrderError, PayeeVerifier,
+    ReadError, RecordedOrder, SanctionsScreen, Screening, SealedOrder, SourceAccount, Timestamp,
+    Vendor, VendorId, VopReport,
 };
 use serde_json::Value;
 use tokio::task::JoinSet;
@@ -75,6 +76,7 @@ impl<T> Bend<T> {
 #[derive(Default)]
 pub(crate) struct Bends {
     pub(crate) bill: Bend<Result<Option<BillReading>, ReadError>>,
+    pub(crate) beside: Bend<Result<Beside, ReadError>>,
     pub(crate) vendor: Bend<Result<Option<Vendor>, ReadError>>,
     pub(crate) sources: Bend<Result<Vec<SourceAccount>, ReadError>>,
     pub(crate) booked: Bend<Result<Booked, OrderError>>,
@@ -142,6 +144,14 @@ impl ErpSource for Bent {
         query: &BillQuery,
     ) -> Result<Vec<BillReading>, ReadError> {
         self.ports.erp.list_bills(company, query).await
+    }
+
+    async fn look_beside(
+        &self,
+        company: &CompanyId,
+        query: &BesideQuery,
+    ) -> Result<Beside, ReadError> {
+        self.bends.beside.of(self.ports.erp.look_beside(company, query).await)
     }
 
     async fn find_vendor(

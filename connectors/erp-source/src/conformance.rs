@@ -12,9 +12,11 @@
 )]
 
 use async_trait::async_trait;
+use chrono::NaiveDate;
 
 use crate::{AccountId, BillId, CompanyId, ErpSource, SealKey, Timestamp, VendorId};
 
+mod beside;
 mod booking;
 mod concurrency;
 mod looking_up;
@@ -23,6 +25,10 @@ mod refusing;
 mod scene;
 mod sealing;
 
+pub use beside::{
+    many_bills_are_looked_beside_at_once, other_vendors_with_the_same_number_are_found,
+    what_a_vendor_owes_back_is_found, what_resembles_a_bill_is_found,
+};
 pub use booking::{
     a_known_marker_with_any_other_field_is_a_contradiction, a_part_is_booked_and_the_rest_stays,
     a_payment_books_once_and_reads_back_equal, a_sequence_number_is_used_once,
@@ -74,6 +80,19 @@ pub enum Edit {
     UndoPayment(BillId),
 }
 
+/// Another posted document of a vendor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewDocument {
+    /// A credit note, and no bill.
+    pub credit_note: bool,
+    /// The vendor's own reference, where it gives one.
+    pub reference: Option<String>,
+    /// The total in EUR, as decimal text.
+    pub total: String,
+    /// The document's date.
+    pub date: NaiveDate,
+}
+
 /// A real ERP of the connector's kind.
 #[async_trait]
 pub trait Fixture: Send + Sync {
@@ -87,6 +106,10 @@ pub trait Fixture: Send + Sync {
     async fn foreign_bill(&self) -> (CompanyId, BillId);
     /// A new open bill in EUR of a new vendor that has one payable account.
     async fn open_bill(&self, total: &str) -> (BillId, VendorId, AccountId);
+    /// Somebody enters and confirms another document of that vendor.
+    async fn document(&self, vendor: &VendorId, wanted: &NewDocument) -> BillId;
+    /// Somebody enters a new vendor with that number, and a bill of its.
+    async fn vendor_with(&self, number: &str) -> (VendorId, AccountId);
     /// The number of a second valid IBAN that belongs to nobody in this ERP.
     fn unused_iban(&self) -> &str;
     /// Ids of the right form that no bill and no vendor of the ERP has.
@@ -120,6 +143,10 @@ macro_rules! conformance_tests {
             a_reading_has_the_figures_of_the_bill
             bills_are_listed_ascending_without_gaps
             vendors_are_listed_ascending_without_gaps
+            what_resembles_a_bill_is_found
+            many_bills_are_looked_beside_at_once
+            what_a_vendor_owes_back_is_found
+            other_vendors_with_the_same_number_are_found
             a_new_guard_attests_clean
             a_payment_books_once_and_reads_back_equal
             a_part_is_booked_and_the_rest_stays

@@ -4,12 +4,14 @@
 //! It knows no ERP, no policy, no store and no HTTP. Ids are the ERP's own, as text.
 
 mod amount;
+mod beside;
 mod bill;
 mod iban;
 mod ids;
 mod measured;
 mod order;
 mod payee;
+mod reference;
 mod source;
 mod time;
 mod vendor;
@@ -18,6 +20,7 @@ mod vendor;
 pub mod conformance;
 
 pub use amount::{Amount, AmountError, Currency, UnknownCurrency};
+pub use beside::{Beside, BesideQuery, Document, Likeness, RESEMBLING_DAYS, Traits};
 pub use bill::{
     Bill, BillKind, BillQuery, BillReading, BillState, HeaderFigures, Inconsistency,
     PayableFigures, SourceAccount,
@@ -30,6 +33,7 @@ pub use order::{
     PaymentOrder, RecordedOrder, SealKey, SealedOrder,
 };
 pub use payee::{NoAnswer, PayeeVerifier, SanctionsScreen, Screening, VopReport, VopResult};
+pub use reference::{ReferenceKey, look_alikes};
 pub use source::{
     Attestation, Contradiction, ErpSource, Identity, IdentityProof, OrderError, ReadError, Refusal,
 };

@@ -11,9 +11,10 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 
 use crate::{
-    Attestation, BillId, BillQuery, BillReading, Booked, CompanyId, ErpCompanyId, ErpSource, Iban,
-    LookUp, LookUpAnswer, NoAnswer, OrderError, PayeeVerifier, ReadError, RecordedOrder,
-    SanctionsScreen, Screening, SealedOrder, SourceAccount, Vendor, VendorId, VopReport,
+    Attestation, Beside, BesideQuery, BillId, BillQuery, BillReading, Booked, CompanyId,
+    ErpCompanyId, ErpSource, Iban, LookUp, LookUpAnswer, NoAnswer, OrderError, PayeeVerifier,
+    ReadError, RecordedOrder, SanctionsScreen, Screening, SealedOrder, SourceAccount, Vendor,
+    VendorId, VopReport,
 };
 
 macro_rules! codes {
@@ -43,6 +44,8 @@ codes! {
         FindBill = "find_bill",
         /// [`ErpSource::list_bills`].
         ListBills = "list_bills",
+        /// [`ErpSource::look_beside`].
+        LookBeside = "look_beside",
         /// [`ErpSource::find_vendor`].
         FindVendor = "find_vendor",
         /// [`ErpSource::list_vendors`].
@@ -202,6 +205,14 @@ impl<P: ErpSource + ?Sized> ErpSource for Measured<P> {
         query: &BillQuery,
     ) -> Result<Vec<BillReading>, ReadError> {
         self.measure(Call::ListBills, self.port.list_bills(company, query)).await
+    }
+
+    async fn look_beside(
+        &self,
+        company: &CompanyId,
+        query: &BesideQuery,
+    ) -> Result<Beside, ReadError> {
+        self.measure(Call::LookBeside, self.port.look_beside(company, query)).await
     }
 
     async fn find_vendor(

@@ -3,8 +3,8 @@
 use async_trait::async_trait;
 
 use crate::{
-    BillId, BillQuery, BillReading, Booked, CompanyId, ErpCompanyId, LookUp, LookUpAnswer,
-    RecordedOrder, SealedOrder, SourceAccount, Timestamp, Vendor, VendorId,
+    Beside, BesideQuery, BillId, BillQuery, BillReading, Booked, CompanyId, ErpCompanyId, LookUp,
+    LookUpAnswer, RecordedOrder, SealedOrder, SourceAccount, Timestamp, Vendor, VendorId,
 };
 
 /// A read that gave no answer. Nothing follows from it: neither that a thing exists nor that it
@@ -231,7 +231,8 @@ pub trait ErpSource: Send + Sync + std::fmt::Debug {
     fn company_of(&self, erp_company: &ErpCompanyId) -> Option<CompanyId>;
 
     /// A document of that company by id, whatever its kind and state, with its vendor. `None` if
-    /// the company has none: a document of another company MUST be `None`.
+    /// the company has none: a document of another company MUST be `None`, and so MUST one that the
+    /// ERP shows this company's reader only in part.
     async fn find_bill(
         &self,
         company: &CompanyId,
@@ -244,6 +245,21 @@ pub trait ErpSource: Send + Sync + std::fmt::Debug {
         company: &CompanyId,
         query: &BillQuery,
     ) -> Result<Vec<BillReading>, ReadError>;
+
+    /// What the company holds beside bills and may speak against paying them: posted bills and
+    /// receipts of the same vendor with a reference that is the same by [`crate::ReferenceKey`], or
+    /// with the same total and a date that is near ([`crate::Traits::likeness`]), paid ones above
+    /// all; vendors that owe something back; other vendors with the same number.
+    ///
+    /// It MUST take a bounded number of calls, whatever the ERP holds and however many bills are
+    /// asked about. Documents that do not resemble MAY be among the answer; one that does MUST be,
+    /// or the bill that was asked about MUST be in [`Beside::cut`]. The same number on an account of
+    /// another company's vendor MUST NOT count.
+    async fn look_beside(
+        &self,
+        company: &CompanyId,
+        query: &BesideQuery,
+    ) -> Result<Beside, ReadError>;
 
     /// A vendor of that company by id. `None` if it has none.
     async fn find_vendor(

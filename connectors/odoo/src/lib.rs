@@ -7,6 +7,7 @@
 //! It knows no policy, no store and no approval, and it never sees the key that seals orders but
 //! while it is being installed.
 
+mod beside;
 pub mod guard;
 mod http;
 mod mapping;

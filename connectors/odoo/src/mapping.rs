@@ -6,13 +6,13 @@ use std::str::FromStr;
 use chrono::{NaiveDate, NaiveDateTime};
 use countersign_erp_source::{
     AccountId, AccountNumber, Amount, Bill, BillId, BillKind, BillState, CompanyId, Currency,
-    ErpCompanyId, HeaderFigures, PayableFigures, Phone, PhoneKind, Timestamp, Vendor,
-    VendorAccount, VendorId,
+    Document, ErpCompanyId, HeaderFigures, PayableFigures, Phone, PhoneKind, ReferenceKey,
+    Timestamp, Traits, Vendor, VendorAccount, VendorId,
 };
 use rust_decimal::Decimal;
 use serde::{Deserialize, Deserializer, de};
 
-use crate::wire::{AccountRecord, BillRecord, LineRecord, VendorRecord};
+use crate::wire::{AccountRecord, BillRecord, DocumentRecord, LineRecord, VendorRecord};
 
 /// How far a figure may be from a whole number of minor units, in the currency's own units. Odoo
 /// rounds what it stores; more than this is another figure, not noise.
@@ -157,6 +157,22 @@ pub(crate) fn bill(
     }))
 }
 
+/// A document's traits. `None` for one of no vendor. What cannot be used of it is left out, so that
+/// the rest still counts.
+pub(crate) fn document(record: &DocumentRecord) -> Option<Document> {
+    let currency = record.currency_id.as_ref();
+    let currency = currency.and_then(|currency| Currency::from_code(&currency.name).ok());
+    Some(Document {
+        id: BillId::new(record.id.to_string()).ok()?,
+        traits: Traits {
+            vendor: vendor_id(*record.commercial_partner_id.as_ref()?)?,
+            reference: record.reference.as_ref().and_then(|text| ReferenceKey::of(text)),
+            total: currency.and_then(|currency| record.amount_total.amount(currency)),
+            date: record.invoice_date.as_ref().and_then(|text| day(text)),
+        },
+    })
+}
+
 /// What the payable lines say. A line in another currency than the bill's proves no figure at all,
 /// so the sums are zero then and agree with no header.
 fn payable(kind: BillKind, currency: Currency, lines: &[LineRecord]) -> Option<PayableFigures> {
@@ -268,7 +284,7 @@ fn vendor_account(
     })
 }
 
-fn vendor_id(id: i32) -> Option<VendorId> {
+pub(crate) fn vendor_id(id: i32) -> Option<VendorId> {
     VendorId::new(id.to_string()).ok().filter(|_| id > 0)
 }
 

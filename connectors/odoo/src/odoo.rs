@@ -7,9 +7,9 @@ use async_trait::async_trait;
 use chrono::NaiveDate;
 use chrono_tz::Tz;
 use countersign_erp_source::{
-    Attestation, BillId, BillQuery, BillReading, Booked, Clock, CompanyId, ErpCompanyId, ErpSource,
-    Identity, LookUp, LookUpAnswer, OrderError, ReadError, RecordedOrder, SealedOrder,
-    SourceAccount, Vendor, VendorId,
+    Attestation, Beside, BesideQuery, BillId, BillQuery, BillReading, Booked, Clock, CompanyId,
+    ErpCompanyId, ErpSource, Identity, LookUp, LookUpAnswer, OrderError, ReadError, RecordedOrder,
+    SealedOrder, SourceAccount, Vendor, VendorId,
 };
 use serde::Deserialize;
 use serde_json::json;
@@ -148,6 +148,14 @@ impl ErpSource for Odoo {
         query: &BillQuery,
     ) -> Result<Vec<BillReading>, ReadError> {
         self.read_bills(company, query).await
+    }
+
+    async fn look_beside(
+        &self,
+        company: &CompanyId,
+        query: &BesideQuery,
+    ) -> Result<Beside, ReadError> {
+        self.read_beside(company, query).await
     }
 
     async fn find_vendor(

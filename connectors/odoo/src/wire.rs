@@ -171,3 +171,41 @@ pub(crate) struct JournalRecord {
 pub(crate) struct VendorGroup {
     pub(crate) commercial_partner_id: Maybe<(i32, String)>,
 }
+
+/// A document of `account.move`, as far as it may resemble another.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct DocumentRecord {
+    pub(crate) id: i32,
+    #[serde(rename = "ref")]
+    pub(crate) reference: Maybe<String>,
+    pub(crate) amount_total: Figure,
+    pub(crate) currency_id: Maybe<Named>,
+    pub(crate) invoice_date: Maybe<String>,
+    pub(crate) commercial_partner_id: Maybe<i32>,
+}
+
+/// What is asked of such a document.
+pub(crate) fn document_fields() -> Json {
+    json!({
+        "ref": {}, "amount_total": {}, "currency_id": { "fields": { "name": {} } },
+        "invoice_date": {}, "commercial_partner_id": {},
+    })
+}
+
+/// Whose account it is.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct HolderRecord {
+    pub(crate) partner_id: i32,
+}
+
+/// A partner, and which one stands for it commercially.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct PartnerRecord {
+    pub(crate) commercial_partner_id: Maybe<i32>,
+}
+
+/// One partner of `read_group` over payable lines.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct WithPartnerGroup {
+    pub(crate) partner_id: Maybe<(i32, String)>,
+}

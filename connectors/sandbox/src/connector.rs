@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use countersign_erp_source::{
-    AccountId, Amount, Attestation, Bill, BillId, BillKind, BillQuery, BillReading, Booked,
-    CompanyId, Currency, ErpCompanyId, ErpSource, HeaderFigures, Iban, Identity, IdentityProof,
-    JournalId, LookUp, LookUpAnswer, Marker, OrderError, PayableFigures, PaymentId, Phone,
-    PhoneKind, ReadError, RecordedOrder, Refusal, SealedOrder, SourceAccount, Timestamp, Vendor,
-    VendorAccount, VendorId,
+    AccountId, Amount, Attestation, Beside, BesideQuery, Bill, BillId, BillKind, BillQuery,
+    BillReading, Booked, CompanyId, Currency, ErpCompanyId, ErpSource, HeaderFigures, Iban,
+    Identity, IdentityProof, JournalId, LookUp, LookUpAnswer, Marker, OrderError, PayableFigures,
+    PaymentId, Phone, PhoneKind, ReadError, RecordedOrder, Refusal, SealedOrder, SourceAccount,
+    Timestamp, Vendor, VendorAccount, VendorId,
 };
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
@@ -360,6 +360,19 @@ impl ErpSource for Sandbox {
     ) -> Result<Vec<BillReading>, ReadError> {
         self.known(company)?;
         self.in_time(async { plain(self.read_bills(company, query).await) }).await
+    }
+
+    async fn look_beside(
+        &self,
+        company: &CompanyId,
+        query: &BesideQuery,
+    ) -> Result<Beside, ReadError> {
+        self.known(company)?;
+        let work = async {
+            let mut conn = self.inner.conn().await?;
+            Ok(tables::beside(&mut conn, company.as_str(), query).await?)
+        };
+        self.read_at(FaultPoint::Read, work).await
     }
 
     async fn find_vendor(

@@ -20,7 +20,7 @@ pub enum FaultPoint {
     UpdateBankDetails,
     /// `look_up`.
     FindPayment,
-    /// `find_bill` and `find_vendor`.
+    /// `find_bill`, `find_vendor` and `look_beside`.
     Read,
     /// `verify`.
     Vop,

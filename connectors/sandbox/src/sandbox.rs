@@ -19,7 +19,7 @@ use crate::tables::{self, TableError};
 use crate::world::{World, WorldError};
 
 /// What the file's tables look like, in a number.
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
 
 /// How many calls can read side by side.
 const CONNECTIONS_MAX: u32 = 8;

@@ -64,6 +64,9 @@ create table bill (
     id text not null,
     vendor text not null,
     reference text,
+    -- The reference as it is compared; none where it has no letter and no digit.
+    reference_by_part text,
+    reference_as_one text,
     date text not null,
     due text,
     currency text not null,
@@ -85,6 +88,18 @@ create index bill_open on bill (company, id)
     where state = 'posted' and kind = 'bill' and paid_minor < total_minor;
 create index bill_open_by_vendor on bill (company, vendor, id)
     where state = 'posted' and kind = 'bill' and paid_minor < total_minor;
+
+create index bill_by_part on bill (company, vendor, reference_by_part)
+    where state = 'posted' and kind = 'bill';
+create index bill_as_one on bill (company, vendor, reference_as_one)
+    where state = 'posted' and kind = 'bill';
+create index bill_by_total on bill (company, vendor, total_minor, date)
+    where state = 'posted' and kind = 'bill';
+-- What a vendor owes back: a credit note that is not used up, and what was paid beyond a bill, or
+-- for one that does not stand.
+create index bill_owed_back on bill (company, vendor)
+    where (kind = 'credit_note' and state = 'posted' and paid_minor < total_minor)
+        or (kind = 'bill' and (paid_minor > total_minor or (state <> 'posted' and paid_minor > 0)));
 
 create table payment (
     id integer not null,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::Fixture;
 use super::scene::{Store, eur, euros, open_bill, pay, read};
-use crate::{BillId, BillKind, BillQuery, BillState, CompanyId, ReadError, VendorId};
+use crate::{BesideQuery, BillId, BillKind, BillQuery, BillState, CompanyId, ReadError, VendorId};
 
 /// The most that one page of a list may hold.
 const PAGE_MAX: u16 = 200;
@@ -41,6 +41,7 @@ pub async fn an_unknown_company_is_no_answer(fixture: &dyn Fixture) {
     assert_eq!(erp.list_vendors(&nobody, None, 1).await, Err(unknown.clone()));
     let query = BillQuery { limit: 1, ..BillQuery::default() };
     assert_eq!(erp.list_bills(&nobody, &query).await, Err(unknown.clone()));
+    assert_eq!(erp.look_beside(&nobody, &BesideQuery::default()).await, Err(unknown.clone()));
     assert_eq!(erp.source_accounts(&nobody).await, Err(unknown));
 }
 

@@ -1,15 +1,15 @@
 //! The port's own suite against Odoo.
 
 use async_trait::async_trait;
-use countersign_erp_source::conformance::{Edit, Fixture};
+use countersign_erp_source::conformance::{Edit, Fixture, NewDocument};
 use countersign_erp_source::{
     AccountId, BillId, CompanyId, ErpSource, Iban, SealKey, Timestamp, VendorId,
 };
-use countersign_odoo::seed::SeedError;
+use countersign_odoo::seed::{SeedError, VendorSeed};
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::scene::{self, Scene, account_id, bill_id, new_iban, vendor_id};
+use crate::scene::{self, Scene, account_id, bill_id, new_iban, random, vendor_id};
 
 struct OdooFixture {
     scene: Scene,
@@ -76,6 +76,21 @@ impl Fixture for OdooFixture {
     async fn open_bill(&self, total: &str) -> (BillId, VendorId, AccountId) {
         let open = self.scene.open_bill(total).await;
         (bill_id(open.bill), vendor_id(open.vendor.vendor), account_id(open.vendor.account))
+    }
+
+    async fn document(&self, vendor: &VendorId, wanted: &NewDocument) -> BillId {
+        let kind = if wanted.credit_note { "in_refund" } else { "in_invoice" };
+        let reference = wanted.reference.as_deref();
+        let (vendor, date) = (number(vendor.as_str()), wanted.date.to_string());
+        bill_id(self.scene.document(kind, vendor, reference, &wanted.total, &date).await)
+    }
+
+    async fn vendor_with(&self, number: &str) -> (VendorId, AccountId) {
+        let name = format!("Vendor {:x}", random());
+        let seed = VendorSeed { name: &name, phone: "", iban: number, trusted: true };
+        let vendor = self.scene.admin.vendor(&seed).await.unwrap();
+        self.scene.bill_of(1, vendor, "10.00").await;
+        (vendor_id(vendor.vendor), account_id(vendor.account))
     }
 
     fn unused_iban(&self) -> &str {

@@ -1,10 +1,10 @@
 //! What is read of accounts, bills and companies, beyond the port's own suite.
 
 use countersign_erp_source::{
-    AccountNumber, BillId, BillKind, BillQuery, BillState, ErpSource, Iban, PhoneKind, ReadError,
-    Vendor, VendorAccount,
+    AccountNumber, BesideQuery, BillId, BillKind, BillQuery, BillState, Document, ErpSource, Iban,
+    Likeness, PhoneKind, ReadError, Traits, Vendor, VendorAccount,
 };
-use countersign_odoo::seed::DEMO_COMPANY;
+use countersign_odoo::seed::{DEMO_COMPANY, VendorSeed};
 use serde::de::IgnoredAny;
 use serde_json::json;
 
@@ -182,7 +182,7 @@ async fn a_record_that_cannot_be_used_stops_no_list() {
     let other = json!({ "company_id": scene.other_erp_company });
     scene.write("res.partner", moved.vendor.vendor, other).await.unwrap();
     let found = scene.odoo.find_bill(&scene.company, &bill_id(moved.bill)).await;
-    assert!(matches!(found, Err(ReadError::Denied { .. })), "{found:?}");
+    assert_eq!(found, Ok(None));
     let last = scene.open_bill("11.00").await;
     let query = BillQuery { after: Some(after), limit: 100, ..BillQuery::default() };
     let found = scene.odoo.list_bills(&scene.company, &query).await.unwrap();
@@ -203,4 +203,82 @@ async fn a_record_that_cannot_be_used_stops_no_list() {
     let before = vendor_id(whole.vendor.vendor);
     let vendors = scene.odoo.list_vendors(&scene.company, Some(&before), 100).await.unwrap();
     assert!(vendors.iter().any(|vendor| vendor.id == vendor_id(address)), "{vendors:?}");
+}
+
+#[tokio::test]
+async fn documents_of_contacts_and_forged_figures_count_and_other_companies_do_not() {
+    let Some(scene) = scene::enter().await else { return };
+    let scenery = scene.open_bill("10.00").await;
+    let vendor = scenery.vendor.vendor;
+    let contact = json!([{ "name": "Billing desk", "parent_id": vendor, "type": "invoice" }]);
+    let contact: i32 = scene.admin.call("res.partner", "create", contact).await.unwrap();
+    let enter = async |kind, partner, reference, total| {
+        scene.document(kind, partner, Some(reference), total, "2026-10-01").await
+    };
+    let wanted = enter("in_invoice", vendor, "Q-77", "31.00").await;
+    let of_contact = enter("in_invoice", contact, "q 77", "32.00").await;
+    let receipt = enter("in_receipt", vendor, "Q 077", "33.00").await;
+    let forged = enter("in_invoice", vendor, "Q77", "34.00").await;
+    let clerk = scene.clerk().await;
+    for field in ["amount_total", "amount_residual"] {
+        let too_much = json!([[forged], { field: "1e40" }]);
+        clerk.call::<bool>("account.move", "write", too_much).await.unwrap();
+    }
+    let elsewhere = countersign_odoo::seed::BillSeed {
+        company: scene.other_erp_company,
+        vendor,
+        reference: "Q-77",
+        total: "31.00",
+        date: "2026-10-01",
+        due: "2026-12-31",
+    };
+    scene.admin.bill(&elsewhere).await.unwrap();
+
+    let reading = scene.odoo.find_bill(&scene.company, &bill_id(wanted)).await.unwrap().unwrap();
+    let wanted = Document { id: bill_id(wanted), traits: Traits::of(&reading.bill) };
+    let query = BesideQuery { bills: vec![wanted.clone()], held: None };
+    let found = scene.odoo.look_beside(&scene.company, &query).await.unwrap();
+    let mut same: Vec<BillId> = found
+        .documents
+        .iter()
+        .filter(|document| document.id != wanted.id)
+        .filter(|document| {
+            wanted.traits.likeness(&document.traits) == Some(Likeness::SameReference)
+        })
+        .map(|document| document.id.clone())
+        .collect();
+    let mut expected = [of_contact, receipt, forged].map(bill_id);
+    same.sort();
+    expected.sort();
+    assert_eq!(same, expected);
+    assert!(found.with_credit.is_empty());
+
+    // A credit note of the contact's is the vendor's.
+    enter("in_refund", contact, "CN-9", "2.00").await;
+    let found = scene.odoo.look_beside(&scene.company, &query).await.unwrap();
+    assert_eq!(Vec::from_iter(found.with_credit), [vendor_id(vendor)]);
+}
+
+#[tokio::test]
+async fn a_number_counts_for_the_vendors_of_this_company_alone() {
+    let Some(scene) = scene::enter().await else { return };
+    let scenery = scene.open_bill("10.00").await;
+    let held = async || {
+        let held = Some((scenery.iban.clone(), vendor_id(scenery.vendor.vendor)));
+        let query = BesideQuery { bills: vec![], held };
+        Vec::from_iter(scene.odoo.look_beside(&scene.company, &query).await.unwrap().holders)
+    };
+    let seed =
+        |name| VendorSeed { name, phone: "", iban: scenery.iban.electronic(), trusted: false };
+    // A partner without a bill is no vendor, and one with a bill in another company is none here.
+    let partner = scene.admin.vendor(&seed("Nobody yet")).await.unwrap();
+    let elsewhere = scene.admin.vendor(&seed("Elsewhere")).await.unwrap();
+    scene.bill_of(scene.other_erp_company, elsewhere, "10.00").await;
+    assert_eq!(held().await, []);
+    scene.bill_of(1, partner, "10.00").await;
+    assert_eq!(held().await, [vendor_id(partner.vendor)]);
+    // One that is moved to another company is not shown here any more.
+    let other = json!({ "company_id": scene.other_erp_company });
+    scene.write("res.partner", partner.vendor, other).await.unwrap();
+    assert_eq!(held().await, []);
 }

@@ -152,6 +152,29 @@ impl Scene {
         self.admin.bill(&seed).await.unwrap()
     }
 
+    /// A posted document of that type, with one line.
+    pub(crate) async fn document(
+        &self,
+        kind: &str,
+        vendor: i32,
+        reference: Option<&str>,
+        total: &str,
+        date: &str,
+    ) -> i32 {
+        let line = json!({
+            "name": "Goods", "quantity": 1, "price_unit": total, "tax_ids": [[6, 0, []]],
+        });
+        let values = json!({
+            "move_type": kind, "partner_id": vendor, "ref": reference.unwrap_or_default(),
+            "invoice_date": date, "invoice_date_due": "2026-12-31",
+            "invoice_line_ids": [[0, 0, line]],
+        });
+        let id: i32 = self.admin.call("account.move", "create", json!([values])).await.unwrap();
+        let posted = self.admin.call::<bool>("account.move", "action_post", json!([[id]]));
+        posted.await.unwrap();
+        id
+    }
+
     /// An order for the whole bill that is good in every respect.
     pub(crate) fn order(&self, scenery: &Scenery) -> PaymentOrder {
         PaymentOrder {

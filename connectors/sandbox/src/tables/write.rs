@@ -1,6 +1,6 @@
 //! Rows into the file.
 
-use countersign_erp_source::{AccountId, Iban, Timestamp, VendorId};
+use countersign_erp_source::{AccountId, Iban, ReferenceKey, Timestamp, VendorId};
 use serde_json::json;
 use sqlx::SqliteConnection;
 
@@ -107,6 +107,7 @@ pub(crate) async fn write_bills(
         let bills: Vec<_> = chunk
             .iter()
             .map(|row| {
+                let key = row.reference.as_deref().and_then(ReferenceKey::of);
                 json!([
                     row.id.as_str(),
                     row.vendor.as_str(),
@@ -125,21 +126,26 @@ pub(crate) async fn write_bills(
                         KindWord::Bill => "bill",
                         KindWord::CreditNote => "credit_note",
                     },
-                    row.named_account.as_ref().map(AccountId::as_str)
+                    row.named_account.as_ref().map(AccountId::as_str),
+                    key.as_ref().map(ReferenceKey::by_part),
+                    key.as_ref().map(ReferenceKey::as_one)
                 ])
             })
             .collect();
         sqlx::query(
             "insert into bill (company, id, vendor, reference, date, due, currency, total_minor,
-                 paid_minor, state, kind, named_account)
+                 paid_minor, state, kind, named_account, reference_by_part, reference_as_one)
              select $1, value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4,
-                 value ->> 5, value ->> 6, value ->> 7, value ->> 8, value ->> 9, value ->> 10
+                 value ->> 5, value ->> 6, value ->> 7, value ->> 8, value ->> 9, value ->> 10,
+                 value ->> 11, value ->> 12
              from json_each($2) where true
              on conflict (company, id) do update set vendor = excluded.vendor,
                  reference = excluded.reference, date = excluded.date, due = excluded.due,
                  currency = excluded.currency, total_minor = excluded.total_minor,
                  paid_minor = excluded.paid_minor, state = excluded.state, kind = excluded.kind,
-                 named_account = excluded.named_account",
+                 named_account = excluded.named_account,
+                 reference_by_part = excluded.reference_by_part,
+                 reference_as_one = excluded.reference_as_one",
         )
         .bind(company)
         .bind(json!(bills).to_string())

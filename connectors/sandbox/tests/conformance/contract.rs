@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use countersign_erp_source::conformance::{Edit, Fixture};
+use countersign_erp_source::conformance::{Edit, Fixture, NewDocument};
 use countersign_erp_source::{
     AccountId, BillId, Clock, CompanyId, ErpSource, Measured, SealKey, Timestamp, VendorId,
 };
-use countersign_sandbox::{AccountFields, BillFields, Sandbox, StateWord, VendorFields};
+use countersign_sandbox::{AccountFields, BillFields, KindWord, Sandbox, StateWord, VendorFields};
 
 use crate::measured::Noted;
 use crate::world::{Place, UNUSED_IBAN, company, nobody_s_iban};
@@ -30,6 +30,30 @@ async fn sandbox_fixture() -> SandboxFixture {
 }
 
 impl SandboxFixture {
+    async fn bill_of_new_vendor(
+        &self,
+        number: u64,
+        iban: &str,
+        total: &str,
+    ) -> (BillId, VendorId, AccountId) {
+        let (vendor, bill) = (format!("V-{number:04}"), format!("B-{number:04}"));
+        let fields = VendorFields {
+            name: Some(format!("Vendor {number}")),
+            iban: Some(Some(iban.to_owned())),
+            iban_age_days: Some(100),
+            ..VendorFields::default()
+        };
+        self.sandbox.put_vendor(COMPANY, &vendor, &fields).await.unwrap();
+        let fields = BillFields {
+            vendor: Some(vendor.clone()),
+            amount: Some(total.to_owned()),
+            ..BillFields::default()
+        };
+        self.sandbox.put_bill(COMPANY, &bill, &fields).await.unwrap();
+        let account = AccountId::new(format!("{vendor}/1")).unwrap();
+        (BillId::new(bill).unwrap(), VendorId::new(vendor).unwrap(), account)
+    }
+
     async fn edit_account(&self, account: &AccountId, change: impl Fn(&mut AccountFields)) {
         let (vendor, number) = account.as_str().rsplit_once('/').unwrap();
         let on_file = self.sandbox.vendor(COMPANY, vendor).await.unwrap();
@@ -71,22 +95,28 @@ impl Fixture for SandboxFixture {
 
     async fn open_bill(&self, total: &str) -> (BillId, VendorId, AccountId) {
         let number = self.place.count();
-        let (vendor, bill) = (format!("V-{number:04}"), format!("B-{number:04}"));
-        let fields = VendorFields {
-            name: Some(format!("Vendor {number}")),
-            iban: Some(Some(nobody_s_iban(number))),
-            iban_age_days: Some(100),
-            ..VendorFields::default()
-        };
-        self.sandbox.put_vendor(COMPANY, &vendor, &fields).await.unwrap();
+        self.bill_of_new_vendor(number, &nobody_s_iban(number), total).await
+    }
+
+    async fn document(&self, vendor: &VendorId, wanted: &NewDocument) -> BillId {
+        let id = format!("B-{:04}", self.place.count());
+        let kind = if wanted.credit_note { KindWord::CreditNote } else { KindWord::Bill };
         let fields = BillFields {
-            vendor: Some(vendor.clone()),
-            amount: Some(total.to_owned()),
+            vendor: Some(vendor.as_str().to_owned()),
+            vendor_reference: Some(wanted.reference.clone()),
+            date: Some(wanted.date.to_string()),
+            amount: Some(wanted.total.clone()),
+            kind: Some(kind),
             ..BillFields::default()
         };
-        self.sandbox.put_bill(COMPANY, &bill, &fields).await.unwrap();
-        let account = AccountId::new(format!("{vendor}/1")).unwrap();
-        (BillId::new(bill).unwrap(), VendorId::new(vendor).unwrap(), account)
+        self.sandbox.put_bill(COMPANY, &id, &fields).await.unwrap();
+        BillId::new(id).unwrap()
+    }
+
+    async fn vendor_with(&self, number: &str) -> (VendorId, AccountId) {
+        let (_, vendor, account) =
+            self.bill_of_new_vendor(self.place.count(), number, "10.00").await;
+        (vendor, account)
     }
 
     fn unused_iban(&self) -> &str {
