@@ -5,6 +5,7 @@
 
 pub mod adoption;
 pub mod baseline;
+pub mod duplicates;
 mod facts;
 mod invoice_pay;
 mod orders;

@@ -14,6 +14,7 @@ pub mod passwords;
 pub mod people;
 mod pipeline;
 pub mod policy;
+mod precedent;
 mod proposals;
 mod receipt;
 pub mod refusals;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use countersign_erp_source::{
-    Amount, BillId, BillReading, Currency, Iban, PaymentOrder, ReadError, SourceAccount, Vendor,
-    VendorAccount,
+    Amount, BillId, BillReading, Currency, Iban, PaymentOrder, ReadError, ReferenceKey,
+    SourceAccount, Vendor, VendorAccount,
 };
 
 use super::{AccountsPayable, facts};
@@ -16,7 +16,7 @@ use crate::domain::mandate::Mandate;
 use crate::domain::operation::{Origin, Param, Params};
 use crate::domain::reason::Reason;
 use crate::gateway::contract::{Term, Terms, invalid};
-use crate::gateway::pack::{Case, Claim, Denial, Resolved, Volume};
+use crate::gateway::pack::{Case, Claim, Denial, Precedent, Resolved, Volume};
 
 /// The arguments, all required.
 pub(super) const ARGUMENTS: [&str; 5] =
@@ -57,6 +57,13 @@ pub(super) struct Payment {
     pub(super) payee_certain: bool,
     source: SourceAccount,
     resolved: Resolved,
+}
+
+impl Payment {
+    /// Who exactly is paid.
+    pub(super) fn payee(&self) -> &str {
+        &self.resolved.precedent.payee
+    }
 }
 
 /// An ERP that did not answer. What it said is for the receipt only.
@@ -290,7 +297,18 @@ fn resolved(
         counterparty: vendor.id.to_string(),
         amount: asked.amount,
         total: bill.payable.total,
+        precedent: Precedent {
+            payee: payee_of(pack, account),
+            reference: bill.reference.as_deref().and_then(ReferenceKey::of),
+            dated: bill.date,
+        },
     }
+}
+
+/// Record and number of an account in one text; its owner is the counterparty.
+fn payee_of(pack: &AccountsPayable, account: &VendorAccount) -> String {
+    let number = account.number.iban().map(|iban| pack.ports().keys.fingerprint(iban));
+    format!("{}/{}", number.unwrap_or_default(), account.id)
 }
 
 #[async_trait]

@@ -3,14 +3,15 @@
 
 use chrono::NaiveDate;
 use countersign_erp_source::{
-    Bill, BillId, BillKind, BillQuery, BillReading, BillState, CompanyId, ReadError, Vendor,
-    VendorAccount, VendorId,
+    Beside, BesideQuery, Bill, BillId, BillKind, BillQuery, BillReading, BillState, CompanyId,
+    Document, ReadError, ReferenceKey, Timestamp, Traits, Vendor, VendorAccount, VendorId,
 };
 use serde::Serialize;
 
+use super::duplicates::{self, Record};
 use super::{AccountsPayable, baseline};
 use crate::store::baseline::{AccountStatus, BaselineAccount};
-use crate::store::{StoreError, freezes};
+use crate::store::{Conn, StoreError, freezes};
 
 /// Bills looked through for one page, so that a narrow filter cannot keep a call busy.
 const LOOKED_THROUGH_MAX: usize = 2000;
@@ -53,6 +54,10 @@ pub enum Attention {
     NoAccount,
     /// A part is paid.
     PartiallyPaid,
+    /// Another bill of the vendor is like it, in the ERP or as we paid it.
+    PossibleDuplicate,
+    /// The vendor owes something back.
+    OpenCredit,
     /// The vendor is frozen.
     VendorFrozen,
 }
@@ -129,11 +134,6 @@ pub enum ReadingError {
     Store(#[source] StoreError),
 }
 
-/// A vendor's reference as it is compared: letters and digits only, in one case.
-pub fn normalised(reference: &str) -> String {
-    reference.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_uppercase).collect()
-}
-
 impl AccountsPayable {
     /// A vendor bill of the company.
     ///
@@ -150,7 +150,7 @@ impl AccountsPayable {
             Some(reading)
                 if reading.bill.kind == BillKind::Bill && reading.bill.company == *company =>
             {
-                Ok(Some(self.view(&reading, eyes).await?))
+                Ok(self.views(company, &[reading], eyes).await?.pop())
             }
             Some(_) | None => Ok(None),
         }
@@ -166,7 +166,7 @@ impl AccountsPayable {
         filter: &BillFilter,
         eyes: Eyes,
     ) -> Result<(Vec<BillView>, Option<BillId>), ReadingError> {
-        let wanted = filter.reference.as_deref().map(normalised);
+        let wanted = filter.reference.as_deref().map(ReferenceKey::of);
         let mut after = filter.after.clone();
         let mut page = Vec::new();
         let mut looked_through = 0;
@@ -183,21 +183,22 @@ impl AccountsPayable {
             let last_page = found.len() < usize::from(PAGE);
             for reading in found {
                 if page.len() >= usize::from(filter.limit) || looked_through >= LOOKED_THROUGH_MAX {
-                    return Ok((page, after));
+                    return Ok((self.views(company, &page, eyes).await?, after));
                 }
                 looked_through += 1;
                 let id = reading.bill.id.clone();
                 let state_fits =
                     filter.state.as_deref().is_none_or(|state| state == state_of(&reading.bill));
-                let reference = reading.bill.reference.as_deref().map(normalised);
-                let reference_fits = wanted.is_none() || reference == wanted;
-                if reading.bill.kind == BillKind::Bill && state_fits && reference_fits {
-                    page.push(self.view(&reading, eyes).await?);
+                if reading.bill.kind == BillKind::Bill
+                    && state_fits
+                    && refers_to(&reading.bill, wanted.as_ref())
+                {
+                    page.push(reading);
                 }
                 after = Some(id);
             }
             if last_page {
-                return Ok((page, None));
+                return Ok((self.views(company, &page, eyes).await?, None));
             }
         }
     }
@@ -217,7 +218,12 @@ impl AccountsPayable {
         let Some(vendor) = found.filter(|vendor| vendor.company == *company) else {
             return Ok(None);
         };
-        let (accounts, _) = self.on_file(company, &vendor).await?;
+        let (company, now, read) = (company.clone(), self.ports().clock.now(), vendor.clone());
+        let kept = self
+            .ports()
+            .store
+            .read(move |conn| Box::pin(async move { on_file(conn, &company, &read, now).await }));
+        let (accounts, _) = kept.await.map_err(ReadingError::Store)?;
         let active: Vec<_> = vendor.active_accounts().collect();
         let only = match active.as_slice() {
             [account] => Some(*account),
@@ -237,22 +243,61 @@ impl AccountsPayable {
         }))
     }
 
-    async fn view(&self, reading: &BillReading, eyes: Eyes) -> Result<BillView, ReadingError> {
+    /// Bills of one page, looked beside all at once.
+    async fn views(
+        &self,
+        company: &CompanyId,
+        page: &[BillReading],
+        eyes: Eyes,
+    ) -> Result<Vec<BillView>, ReadingError> {
+        let bills: Vec<Document> = page.iter().map(|reading| document(&reading.bill)).collect();
+        let mut beside = Beside::default();
+        for bills in bills.chunks(BesideQuery::BILLS_MAX) {
+            let query = BesideQuery { bills: bills.to_vec(), held: None };
+            let some = self.ports().erp.look_beside(company, &query).await;
+            let some = some.map_err(ReadingError::Erp)?;
+            beside.documents.extend(some.documents);
+            beside.cut.extend(some.cut);
+            beside.with_credit.extend(some.with_credit);
+        }
+        let mut views = Vec::with_capacity(page.len());
+        for reading in page {
+            views.push(self.view(reading, &beside, eyes).await?);
+        }
+        Ok(views)
+    }
+
+    async fn view(
+        &self,
+        reading: &BillReading,
+        beside: &Beside,
+        eyes: Eyes,
+    ) -> Result<BillView, ReadingError> {
         let bill = &reading.bill;
         let mut attention = Vec::new();
         let mut payee_iban = None;
+        let mut record = Record::default();
         if let Some(vendor) = &reading.vendor {
-            let (accounts, frozen) = self.on_file(&bill.company, vendor).await?;
-            if frozen {
+            let kept = self.kept(bill, vendor).await?;
+            if kept.frozen {
                 attention.push(Attention::VendorFrozen);
             }
             match payee(bill, vendor) {
                 Ok(account) => {
                     payee_iban = Some(eyes.see(account));
-                    self.of_account(&mut attention, reading, account, &accounts);
+                    self.of_account(&mut attention, reading, account, &kept.accounts);
                 }
                 Err(why) => attention.push(why),
             }
+            record = kept.record;
+        }
+        let this = document(bill);
+        let cut = beside.cut.contains(&this.id) || record.is_cut();
+        if cut || duplicates::judge(&this, &beside.documents, &record).is_suspicious() {
+            attention.push(Attention::PossibleDuplicate);
+        }
+        if beside.with_credit.contains(&this.traits.vendor) {
+            attention.push(Attention::OpenCredit);
         }
         let residual = bill.payable.residual;
         let part = residual.is_positive() && residual.minor() < bill.payable.total.minor();
@@ -302,29 +347,56 @@ impl AccountsPayable {
         }
     }
 
-    /// The vendor's accounts as the baseline has them, compared with this reading, and whether the
-    /// vendor is frozen. A read keeps nothing.
-    async fn on_file(
-        &self,
-        company: &CompanyId,
-        vendor: &Vendor,
-    ) -> Result<(Vec<BaselineAccount>, bool), ReadingError> {
-        let (company, vendor, now) = (company.clone(), vendor.clone(), self.ports().clock.now());
+    /// What the store holds about a bill of that vendor. A clearance by anybody counts here: nothing
+    /// is decided by it.
+    async fn kept(&self, bill: &Bill, vendor: &Vendor) -> Result<Kept, ReadingError> {
+        let (this, vendor, now) = (document(bill), vendor.clone(), self.ports().clock.now());
+        let company = bill.company.clone();
         self.ports()
             .store
             .read(move |conn| {
                 Box::pin(async move {
-                    let ids: Vec<&str> =
-                        vendor.accounts.iter().map(|account| account.id.as_str()).collect();
-                    let known =
-                        crate::store::baseline::known(conn, &company, &vendor.id, &ids).await?;
-                    let frozen = freezes::is_frozen(conn, &company, vendor.id.as_str()).await?;
-                    Ok((baseline::compare(&known, &vendor, now).accounts, frozen))
+                    let (accounts, frozen) = on_file(conn, &company, &vendor, now).await?;
+                    let record = duplicates::read(conn, &company, &this, None).await?;
+                    Ok(Kept { accounts, frozen, record })
                 })
             })
             .await
             .map_err(ReadingError::Store)
     }
+}
+
+/// What the store holds about a bill.
+struct Kept {
+    accounts: Vec<BaselineAccount>,
+    frozen: bool,
+    record: Record,
+}
+
+/// The vendor's accounts as the baseline has them, compared with this reading, and whether the
+/// vendor is frozen. A read keeps nothing.
+async fn on_file(
+    conn: &mut Conn<'_>,
+    company: &CompanyId,
+    vendor: &Vendor,
+    now: Timestamp,
+) -> Result<(Vec<BaselineAccount>, bool), StoreError> {
+    let ids: Vec<&str> = vendor.accounts.iter().map(|account| account.id.as_str()).collect();
+    let known = crate::store::baseline::known(conn, company, &vendor.id, &ids).await?;
+    let frozen = freezes::is_frozen(conn, company, vendor.id.as_str()).await?;
+    Ok((baseline::compare(&known, vendor, now).accounts, frozen))
+}
+
+fn document(bill: &Bill) -> Document {
+    Document { id: bill.id.clone(), traits: Traits::of(bill) }
+}
+
+/// Whether the bill has that reference, in whichever spelling; all have where none is asked for, and
+/// none has one that says nothing.
+fn refers_to(bill: &Bill, wanted: Option<&Option<ReferenceKey>>) -> bool {
+    let Some(wanted) = wanted else { return true };
+    let own = bill.reference.as_deref().and_then(ReferenceKey::of);
+    wanted.as_ref().zip(own).is_some_and(|(wanted, own)| wanted.is_same(&own))
 }
 
 fn status_of<'a>(
@@ -354,18 +426,5 @@ fn state_of(bill: &Bill) -> &'static str {
         BillState::Cancelled => "cancelled",
         BillState::Posted if bill.payable.residual.is_positive() => "open",
         BillState::Posted => "paid",
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::normalised;
-
-    #[test]
-    fn spellings_of_one_reference_are_one() {
-        for spelling in ["A-2291", "a 2291", "A/2291", "a2291 "] {
-            assert_eq!(normalised(spelling), "A2291");
-        }
-        assert_ne!(normalised("A-22910"), "A2291");
     }
 }

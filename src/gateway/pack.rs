@@ -9,7 +9,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use countersign_erp_source::{Amount, CompanyId, Marker, Timestamp};
+use chrono::NaiveDate;
+use countersign_erp_source::{Amount, CompanyId, Marker, ReferenceKey, Timestamp};
 
 use super::contract::Terms;
 use crate::domain::decision::Stage;
@@ -86,6 +87,20 @@ pub struct Resolved {
     pub amount: Amount,
     /// The most that may ever be claimed for the thing: pinned at its first claim.
     pub total: Amount,
+    /// What is kept of it at each claim.
+    pub precedent: Precedent,
+}
+
+/// What a claim was made for, as it was then. Later decisions compare with it, whatever somebody
+/// makes of the records meanwhile; the total is [`Resolved::total`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Precedent {
+    /// Who exactly is paid: another text where anything about the payee is another.
+    pub payee: String,
+    /// By what the counterparty refers to the thing, where it does.
+    pub reference: Option<ReferenceKey>,
+    /// The thing's date, where it has one.
+    pub dated: Option<NaiveDate>,
 }
 
 /// What went out without a human, or may have, in hundredths of the company's currency: over all

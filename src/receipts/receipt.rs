@@ -57,6 +57,8 @@ kinds! {
     Expired = "expired",
     /// The first entry of every chain.
     StoreCreated = "store_created",
+    /// An approver found two bills to be two.
+    DuplicateCleared = "duplicate_cleared",
     /// Orders of the ERP's table that a restored store took over.
     OrdersAdopted = "orders_adopted",
     DaemonStarted = "daemon_started",

@@ -170,6 +170,20 @@ pub async fn is_known(
     Ok(conn.fetch_one(sql, &args).await?.int("found")? > 0)
 }
 
+/// Other vendors than that one with that number on an account that is active in the baseline; one
+/// with several such accounts several times.
+pub async fn holders(
+    conn: &mut Conn<'_>,
+    company: &CompanyId,
+    number: &str,
+    but: &VendorId,
+) -> Result<Vec<String>, StoreError> {
+    let sql = "select vendor from baseline_account \
+               where company = $1 and number = $2 and vendor <> $3 and active = 1";
+    let args = [company.as_str().into(), number.into(), but.as_str().into()];
+    conn.fetch_all(sql, &args).await?.iter().map(|row| row.text("vendor")).collect()
+}
+
 /// When that company's vendors were adopted.
 pub async fn adopted_at(
     conn: &mut Conn<'_>,

@@ -29,6 +29,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!(2, "gateway", "0002_gateway.sql"),
     migration!(3, "votes", "0003_votes.sql"),
     migration!(4, "sessions", "0004_sessions.sql"),
+    migration!(5, "precedents", "0005_precedents.sql"),
 ];
 
 /// Applies what is missing, within the transaction that the caller has opened and locked; refuses a

@@ -133,10 +133,13 @@ async fn a_forbid_that_fails_to_evaluate_denies() {
 }
 
 fn ten_bills() -> String {
+    // Far enough apart that none looks like another.
     let bill = |at: usize| {
         format!(
             "[company.blue-sparrow.bill.TEN-{at}]\nvendor = \"V-100\"\namount = \"100.00\"\n\
-             currency = \"EUR\"\ndue = \"2099-12-31\"\n"
+             vendor_reference = \"TEN-{at}\"\ndate = \"2025-{:02}-01\"\n\
+             currency = \"EUR\"\ndue = \"2099-12-31\"\n",
+            at + 1
         )
     };
     let bills: String = (0..10).map(bill).collect();

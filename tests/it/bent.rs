@@ -237,7 +237,7 @@ impl Clock for Bent {
 
 /// An installation opened in this process, ready to pay.
 pub(crate) struct Scene {
-    installation: Installation,
+    pub(crate) installation: Installation,
     pub(crate) bends: Arc<Bends>,
     pub(crate) app: App,
     pub(crate) pack: AccountsPayable,

@@ -21,13 +21,16 @@ fn bill_of(point: &str) -> String {
 }
 
 fn a_bill_for_each_point() -> String {
-    let bill = |point: &str| {
+    // Far enough apart that none looks like another.
+    let bill = |(at, point): (usize, &&str)| {
         let id = bill_of(point);
         format!(
-            "[company.blue-sparrow.bill.{id}]\nvendor = \"V-100\"\namount = \"1200.00\"\ncurrency = \"EUR\"\ndue = \"2099-12-31\"\n"
+            "[company.blue-sparrow.bill.{id}]\nvendor = \"V-100\"\nvendor_reference = \"{id}\"\n\
+             date = \"2026-0{}-01\"\namount = \"1200.00\"\ncurrency = \"EUR\"\ndue = \"2099-12-31\"\n",
+            at + 1
         )
     };
-    let bills: String = POINTS.map(bill).concat();
+    let bills: String = POINTS.iter().enumerate().map(bill).collect();
     WORLD.replace("[company.red-fox]", &format!("{bills}[company.red-fox]"))
 }
 

@@ -15,9 +15,13 @@ mod commands;
 #[cfg(test)]
 mod daemon;
 #[cfg(test)]
+mod duplicates;
+#[cfg(test)]
 mod exactly_once;
 #[cfg(test)]
 mod examples;
+#[cfg(test)]
+mod facts;
 #[cfg(test)]
 mod hostile;
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Runs `policies/cases` against the default policies: request to expected effect and policy ids.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use countersign_erp_source::Timestamp;
@@ -8,6 +8,7 @@ use serde::Deserialize;
 
 use crate::domain::facts::{Fact, FactValue};
 
+use super::properties::policies_of;
 use super::*;
 
 /// A file of cases: a base, and what is different in each.
@@ -154,6 +155,61 @@ fn each_rule_is_the_only_reason_of_some_case() {
     }
 }
 
+/// All whole numbers of a policy text, outside comments and quotes, each with the text before and
+/// after it.
+fn numbers_of(text: &str) -> Vec<[&str; 3]> {
+    let (mut found, mut at) = (Vec::new(), 0);
+    let bytes = text.as_bytes();
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    let end_of = |from: usize, holds: &dyn Fn(u8) -> bool| {
+        bytes[from..].iter().position(|byte| !holds(*byte)).map_or(bytes.len(), |n| from + n)
+    };
+    while at < bytes.len() {
+        at = match bytes[at] {
+            b'/' if bytes.get(at + 1) == Some(&b'/') => end_of(at, &|byte| byte != b'\n'),
+            b'"' => end_of(at + 1, &|byte| byte != b'"') + 1,
+            byte if byte.is_ascii_digit() => {
+                let end = end_of(at, &|byte| byte.is_ascii_digit());
+                let (before, rest) = text.split_at(at);
+                let (number, after) = rest.split_at(end - at);
+                found.push([before, number, after]);
+                end
+            }
+            byte if is_name(byte) => end_of(at, &is_name),
+            _ => at + 1,
+        };
+    }
+    found
+}
+
+#[test]
+fn no_number_in_a_policy_can_be_moved_unnoticed() {
+    let file = CaseFile::invoice_pay();
+    let numbers = numbers_of(include_str!("../../../policies/invoice_pay.cedar"));
+    // Each limit that the design names, and each level.
+    let values: BTreeSet<&str> = numbers.iter().map(|[_, number, _]| *number).collect();
+    let known = ["0", "1", "1000000", "14", "2", "500000", "5000000"];
+    assert_eq!(values, BTreeSet::from(known));
+    for [before, number, after] in numbers {
+        let value: i64 = number.parse().unwrap();
+        for moved in [value - 1, value + 1] {
+            let policies = policies_of(&format!("{before}{moved}{after}"));
+            let line = before.lines().count();
+            assert!(
+                !file.failures(&policies).is_empty(),
+                "no case notices {moved} in the place of {value}, in line {line}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_number_is_found_where_it_counts() {
+    let text = "// 1\n@id(\"a-2\") x3 y_4.z > 56-7 && \"8\" >= 9";
+    let found: Vec<&str> = numbers_of(text).into_iter().map(|[_, number, _]| number).collect();
+    assert_eq!(found, ["56", "7", "9"]);
+}
+
 #[test]
 fn an_absent_fact_is_named_before_the_policies_are_asked() {
     let (file, policies) = (CaseFile::invoice_pay(), Policies::embedded().unwrap());
@@ -210,7 +266,7 @@ fn a_fact_that_the_schema_does_not_want_changes_nothing() {
     let (file, policies) = (CaseFile::invoice_pay(), Policies::embedded().unwrap());
     let mut facts = file.facts(&policies, &BTreeMap::new());
     let decided = ask(&policies, &file.action, &facts, 7);
-    set(&mut facts, "has_vendor_reference", FactValue::Bool(false));
+    set(&mut facts, "weather_is_fine", FactValue::Bool(false));
     // The level is the daemon's to say.
     set(&mut facts, "approval_level", FactValue::Long(2));
     set(&mut facts, "cooling_off_days", FactValue::Long(0));

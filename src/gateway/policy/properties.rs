@@ -19,7 +19,7 @@ static DEFAULTS: LazyLock<Policies> = LazyLock::new(|| Policies::embedded().unwr
 static CASES: LazyLock<CaseFile> = LazyLock::new(CaseFile::invoice_pay);
 
 /// Policies of this text and the default schema.
-fn policies_of(text: &str) -> Policies {
+pub(super) fn policies_of(text: &str) -> Policies {
     let schema = include_bytes!("../../../policies/schema.cedarschema").to_vec();
     let files = vec![
         SourceFile { name: "own.cedar".to_owned(), bytes: text.as_bytes().to_vec() },
@@ -124,6 +124,7 @@ fn expected(facts: &Facts, cooling_off_days: i64) -> Effect {
     let (amount, age) = (long("amount_e2"), long("iban_age_days"));
     let (vop, status) = (facts.word("vop").unwrap(), facts.word("bank_status").unwrap());
     let sanctioned = facts.word("payee_sanctioned").unwrap();
+    let duplicate = facts.word("duplicate").unwrap();
     let sound = [
         "invoice_open",
         "bill_consistent",
@@ -139,21 +140,38 @@ fn expected(facts: &Facts, cooling_off_days: i64) -> Effect {
         || matches!(status, "changed_in_erp" | "ambiguous")
         || vop == "no_match"
         || sanctioned == "yes"
+        || duplicate == "likely"
         || amount >= 5_000_001
     {
         return Effect::Deny;
     }
     let unscreened = sanctioned == "not_checked" && facts.is_true("sanctions_list_configured");
+    let released = long("days_since_approved_payment") >= 14;
     if facts.is_true("in_cooling_off")
         || age < cooling_off_days
         || facts.is_true("is_partial")
-        || status == "unverified"
+        || facts.is_true("vendor_unapplied")
+        || facts.is_true("bank_change_pending")
+        || (status == "unverified" && !released)
+        || duplicate != "none"
+        || long("shared_with") != 0
         || vop != "match"
         || unscreened
     {
         return Effect::FourEyes;
     }
-    if amount >= 500_001 { Effect::StepUp } else { Effect::Allow }
+    // With this payment, in figures that cannot overflow.
+    let reaches = |sum| i128::from(long(sum)) + i128::from(amount);
+    if amount >= 500_001
+        || !facts.is_true("has_vendor_reference")
+        || reaches("vendor_auto_24h_e2") > 1_000_000
+        || reaches("vendor_auto_30d_e2") > 5_000_000
+        || reaches("company_auto_24h_e2") > 5_000_000
+    {
+        Effect::StepUp
+    } else {
+        Effect::Allow
+    }
 }
 
 fn word(list: &'static str, words: &'static [&'static str]) -> impl Strategy<Value = FactValue> {
@@ -168,25 +186,34 @@ fn long(near: i64) -> impl Strategy<Value = FactValue> {
 prop_compose! {
     /// Facts of which mostly one or two are unusual, so that every effect is met.
     fn any_facts()(
-        changed in prop::collection::btree_set(0_usize..15, 0..4),
+        changed in prop::collection::btree_set(0_usize..25, 0..4),
         status in word("BankStatus", &["verified", "unverified", "changed_in_erp", "ambiguous"]),
         vop in word("Vop", &["close_match", "no_match", "not_possible"]),
         sanctioned in word("Sanctions", &["yes", "not_checked"]),
-        age in long(7),
+        duplicate in word("Duplicate", &["similar", "likely"]),
+        age in prop_oneof![long(7), long(14)],
         amount in prop_oneof![long(500_000), long(5_000_000)],
+        // Around the limits once a usual or an unusual amount is added.
+        sum in prop_oneof![
+            long(880_000), long(4_880_000), long(500_000), long(4_500_000), long(1_000_000),
+            long(5_000_000),
+        ],
+        shared in prop_oneof![0_i64..3, 0..=i64::MAX].prop_map(FactValue::Long),
     ) -> Facts {
         let mut facts = CASES.facts(&DEFAULTS, &BTreeMap::new());
         let usual: Vec<(&str, FactValue)> =
-            facts.iter().filter(|(name, _)| !name.contains("_auto_"))
-            .map(|(name, fact)| (name, fact.value.clone())).collect();
+            facts.iter().map(|(name, fact)| (name, fact.value.clone())).collect();
         for index in changed {
             let (name, value) = &usual[index];
             let unusual = match (*name, value) {
                 ("bank_status", _) => status.clone(),
                 ("vop", _) => vop.clone(),
                 ("payee_sanctioned", _) => sanctioned.clone(),
-                ("iban_age_days", _) => age.clone(),
+                ("duplicate", _) => duplicate.clone(),
+                ("iban_age_days" | "days_since_approved_payment", _) => age.clone(),
+                ("shared_with", _) => shared.clone(),
                 ("amount_e2", _) => amount.clone(),
+                (name, _) if name.ends_with("h_e2") || name.ends_with("d_e2") => sum.clone(),
                 (_, FactValue::Bool(value)) => FactValue::Bool(!value),
                 (name, value) => panic!("`{name}` is {value:?}"),
             };

@@ -5,7 +5,7 @@ use sqlx::{AssertSqlSafe, Connection, Row as _, SqliteConnection};
 use crate::support::on_both;
 
 /// The reads of a decision, of the workers' rounds and of humans, as the repositories write them.
-const READS: [&str; 24] = [
+const READS: [&str; 32] = [
     "select count(*) from operation where mandate = $1 and status = 'pending'",
     "select * from operation where mandate = $1 and status in ('prepared', 'pending') order by id",
     "select sum(amount_minor) from operation where mandate = $1 and reserved = 1 and id <> $2",
@@ -45,6 +45,36 @@ const READS: [&str; 24] = [
     "select * from mandate where company = $1 and id > $2 and ($3 = '' or principal = $3) \
      order by id limit $4",
     "select * from receipts where company = $3 and seq > $1 order by seq limit $2",
+    "select vendor from baseline_account \
+     where company = $1 and number = $2 and vendor <> $3 and active = 1",
+    "select * from precedent p join operation o on o.id = p.operation \
+     where p.company = $1 and p.counterparty = $2 and p.thing <> $3 \
+     and o.status in ('executing', 'unknown', 'executed') and p.reference_by_part = $4 union \
+     select * from precedent p join operation o on o.id = p.operation \
+     where p.company = $1 and p.counterparty = $2 and p.thing <> $3 \
+     and o.status in ('executing', 'unknown', 'executed') and p.reference_as_one = $5 limit $6",
+    "select * from precedent p join operation o on o.id = p.operation \
+     where p.company = $1 and p.counterparty = $2 and p.thing <> $3 \
+     and o.status in ('executing', 'unknown', 'executed') and p.total_minor = $4 \
+     and p.currency = $5 and (p.dated is null or (p.dated >= $6 and p.dated <= $7)) limit $8",
+    "select * from precedent p join operation o on o.id = p.operation \
+     where p.company = $1 and p.counterparty = $2 and p.thing = $3 \
+     and o.status in ('executing', 'unknown', 'executed') order by p.operation",
+    "select min(a.settled_at) from precedent p join operation o on o.id = p.operation \
+     join attempt a on a.operation = p.operation and a.state = 'booked' \
+     where p.company = $1 and p.counterparty = $2 and p.payee = $3 and p.claimed_at >= $4 \
+     and p.level >= 1 and o.status = 'executed' and o.reasons not like $5",
+    "select count(*) from operation where company = $1 and counterparty = $2 and action = $3 \
+     and status in ('pending', 'executing', 'unknown')",
+    "select pair.other, pair.bill_seen, pair.other_seen from \
+     (select other, bill_seen, other_seen, cleared_by from duplicate_clearance \
+     where company = $1 and bill = $2 union all \
+     select bill, other_seen, bill_seen, cleared_by from duplicate_clearance \
+     where company = $1 and other = $2) as pair \
+     join person on person.name = pair.cleared_by and person.disabled_at is null \
+     join person_role on person_role.person = pair.cleared_by and person_role.company = $1 \
+     and person_role.role = 'approver' where pair.cleared_by <> $3",
+    "select count(*) from operation where company = $1 and thing = $2 and principal = $3",
 ];
 
 #[tokio::test]
