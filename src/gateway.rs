@@ -14,7 +14,6 @@ pub mod passwords;
 pub mod people;
 mod pipeline;
 pub mod policy;
-mod precedent;
 mod proposals;
 mod receipt;
 pub mod refusals;

@@ -12,7 +12,7 @@ use super::claim::{ClaimContext, Judging, make_attempt, under_lock};
 use super::execution::{Claimed, FREE, denied, get, moved};
 use super::pipeline::Evaluated;
 use super::proposals::EXECUTING_WAIT;
-use super::{CallError, Gateway, Stored, kill_point, receipt};
+use super::{CallError, Gateway, Stored, claim, kill_point, receipt};
 use crate::domain::decision::{Effect, Level, Stage};
 use crate::domain::names::{Name, OperationId, VoteId};
 use crate::domain::operation::{Operation, Status};
@@ -23,7 +23,7 @@ use crate::ids::NoRandomness;
 use crate::receipts::ReceiptKind;
 use crate::store::operations::{self, Reservation};
 use crate::store::votes::{self, NewVote};
-use crate::store::{StoreError, Unit, attempts, freezes, people};
+use crate::store::{StoreError, Unit, freezes, people};
 
 /// Why a human's word on an operation is not taken.
 #[derive(Debug, thiserror::Error)]
@@ -390,6 +390,6 @@ async fn carry_on(
     moved(operations::update(unit.conn(), &found, &after, reservation).await?)?;
     after.version = found.version.saturating_add(1);
     let Some(attempt) = claimed else { return Ok(None) };
-    attempts::insert(unit.conn(), &attempt).await?;
+    claim::keep(unit, &attempt, evaluated.case.as_ref()).await?;
     Ok(Some((Box::new(after), Box::new(attempt))))
 }

@@ -13,8 +13,8 @@ use super::standing::{self, Asked, Standing};
 use crate::domain::decision::{Effect, Level, Stage};
 use crate::domain::operation::{Decision, Held, KeptFact, Operation, Substance};
 use crate::domain::reason::Reason;
-use crate::store::attempts::{Attempt, AttemptState};
-use crate::store::{StoreError, Unit};
+use crate::store::attempts::{self, Attempt, AttemptState};
+use crate::store::{StoreError, Unit, precedents};
 
 /// What a claim needs beside the case.
 #[derive(Debug, Clone)]
@@ -173,6 +173,20 @@ pub(super) async fn make_attempt(
         payment: None,
         claimed_at: context.now,
     })
+}
+
+/// Writes an attempt down, and what it was made for, which later decisions compare with.
+pub(super) async fn keep(
+    unit: &mut Unit<'_>,
+    attempt: &Attempt,
+    case: Option<&Arc<dyn Case>>,
+) -> Stored<()> {
+    let case =
+        case.ok_or_else(|| StoreError::inconsistent("attempt", "operation", "has no case"))?;
+    let precedent = &case.resolved().precedent;
+    let reference = precedent.reference.as_ref();
+    attempts::insert(unit.conn(), attempt).await?;
+    precedents::keep(unit.conn(), attempt, &precedent.payee, reference, precedent.dated).await
 }
 
 pub(super) fn permits(permitted: &Permitted, policy: Option<&str>) -> Decision {

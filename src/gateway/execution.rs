@@ -9,7 +9,7 @@ use countersign_erp_source::{Marker, Timestamp};
 use super::claim::{ClaimContext, Judging, make_attempt, permits, under_lock};
 use super::pack::{Denial, Sent};
 use super::pipeline::{Evaluated, Permitted, Subject};
-use super::{Gateway, Stored, kill_point, precedent, receipt};
+use super::{Gateway, Stored, claim, kill_point, receipt};
 use crate::domain::decision::{Effect, Level, Stage};
 use crate::domain::operation::{Decision, Held, Operation, Status};
 use crate::domain::reason::Reason;
@@ -353,8 +353,7 @@ async fn record(
         }
     }
     if let Some(attempt) = &claimed {
-        attempts::insert(unit.conn(), attempt).await?;
-        precedent::keep(unit, attempt, evaluated.case.as_ref()).await?;
+        claim::keep(unit, attempt, evaluated.case.as_ref()).await?;
     }
     Ok(Recorded::Decided(Box::new(operation), claimed.map(Box::new)))
 }
@@ -442,8 +441,7 @@ async fn reclaim(
     moved(operations::update(unit.conn(), &found, &after, reservation).await?)?;
     after.version = found.version.saturating_add(1);
     let Some(attempt) = claimed else { return Ok(None) };
-    attempts::insert(unit.conn(), &attempt).await?;
-    precedent::keep(unit, &attempt, evaluated.case.as_ref()).await?;
+    claim::keep(unit, &attempt, evaluated.case.as_ref()).await?;
     Ok(Some((Box::new(after), Box::new(attempt))))
 }
 

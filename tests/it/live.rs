@@ -6,6 +6,7 @@
 //! booked is read from Odoo itself, by its administrator, and never from the daemon's word.
 
 mod attacks;
+mod beside;
 mod crashes;
 mod guarding;
 mod paying;

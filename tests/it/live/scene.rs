@@ -123,13 +123,50 @@ impl Scene {
             date: &billed,
             due: &due,
         };
-        let bill = {
-            // The first drafts of a month that are made at once get the same number from Odoo.
-            let lock = self.place.lock_file("seed");
-            lock.lock().unwrap();
-            self.books.admin.bill(&bill).await.unwrap()
-        };
+        let bill = self.bill(&bill).await;
         Payable { name, iban, vendor, bill, reference, total: total.to_owned() }
+    }
+
+    /// A posted bill.
+    pub(super) async fn bill(&self, seed: &BillSeed<'_>) -> i32 {
+        // The first drafts of a month that are made at once get the same number from Odoo.
+        let lock = self.place.lock_file("seed");
+        lock.lock().unwrap();
+        self.books.admin.bill(seed).await.unwrap()
+    }
+
+    pub(super) async fn vendor(&self, seed: &VendorSeed<'_>) -> SeededVendor {
+        self.books.admin.vendor(seed).await.unwrap()
+    }
+
+    /// The date of a bill.
+    pub(super) async fn dated(&self, bill: i32) -> String {
+        #[derive(serde::Deserialize)]
+        struct Found {
+            invoice_date: String,
+        }
+        let found: Vec<Found> =
+            self.call("account.move", "read", json!([[bill], ["invoice_date"]])).await;
+        found[0].invoice_date.clone()
+    }
+
+    /// Somebody withdraws a bill.
+    pub(super) async fn withdraw(&self, bill: i32) {
+        for method in ["button_draft", "button_cancel"] {
+            // Methods that return nothing are reported as failed after they worked.
+            let answer = self.books.admin.call::<bool>("account.move", method, json!([[bill]]));
+            drop(answer.await);
+        }
+    }
+
+    /// What an administrator does in Odoo.
+    pub(super) async fn call<T: serde::de::DeserializeOwned>(
+        &self,
+        model: &str,
+        method: &str,
+        args: Value,
+    ) -> T {
+        self.books.admin.call(model, method, args).await.unwrap()
     }
 
     /// An installation that adopted its vendors as long on file, with marie as principal.
