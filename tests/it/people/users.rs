@@ -237,7 +237,7 @@ async fn with_a_disabled_human_ends_all_that_was_his() {
         assert_eq!(changed[0]["company"], COMPANY);
         let data = json!({
             "by": "ada", "change": "disabled", "mandates_revoked": 1, "sessions_ended": 1,
-            "user": "marie",
+            "user": "marie", "votes_voided": 0,
         });
         assert_eq!(changed[0]["data"], data);
         assert_eq!(receipts_of(&installation, "mandate_revoked").len(), 1);
