@@ -1,23 +1,28 @@
-//! Passwords, kept as argon2id hashes. A hash takes memory and time on purpose, so only a few are
-//! made or compared at once, on threads that serve nobody meanwhile.
+//! Passwords, kept as argon2id hashes. A hash takes memory and time on purpose, so they are made and
+//! compared one after another, on a thread that serves nobody.
 
-use std::sync::Arc;
+mod argon;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use argon2::Argon2;
+use argon2::password_hash::phc::PasswordHash;
 use argon2::password_hash::{PasswordHasher as _, PasswordVerifier as _};
 use secrecy::{ExposeSecret as _, SecretString};
-use tokio::sync::Semaphore;
-use tokio_util::task::TaskTracker;
+use tokio::sync::oneshot;
+
+use argon::Argon;
 
 /// The shortest password that is taken.
 pub const PASSWORD_CHARS_MIN: usize = 8;
 /// The longest.
 pub const PASSWORD_CHARS_MAX: usize = 128;
-/// How many hashes are made or compared at once: 19 MiB of memory and one core for each.
-const AT_ONCE: usize = 2;
-/// How long one waits for its turn.
+/// How many passwords may wait for their turn.
+const QUEUE_MAX: usize = 64;
+/// How long one waits.
 const TURN_WITHIN: Duration = Duration::from_secs(5);
 /// What a password is compared with where there is none: a hash with the parameters of a new one.
 const NOBODYS: &str = "$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$\
@@ -57,23 +62,25 @@ impl NewPassword {
     /// # Errors
     /// [`PasswordError::NotHashed`].
     pub fn hash(&self) -> Result<String, PasswordError> {
-        let hash = Argon2::default().hash_password(self.0.expose_secret().as_bytes());
+        self.hash_in(&Argon::default())
+    }
+
+    fn hash_in(&self, argon: &Argon) -> Result<String, PasswordError> {
+        let hash = argon.hash_password(self.0.expose_secret().as_bytes());
         hash.map(|hash| hash.to_string())
             .map_err(|fault| PasswordError::NotHashed(fault.to_string()))
     }
 }
 
-/// Hashes a few passwords at once.
-#[derive(Debug)]
-pub(super) struct Hashing {
-    places: Arc<Semaphore>,
-    hashed: AtomicU64,
-}
+type Job = Box<dyn FnOnce(&Argon) + Send>;
 
-impl Default for Hashing {
-    fn default() -> Self {
-        Self { places: Arc::new(Semaphore::new(AT_ONCE)), hashed: AtomicU64::new(0) }
-    }
+/// Makes hashes one after another.
+///
+/// One thread of its own, begun by the first password, with 19 MiB of memory that it keeps.
+#[derive(Debug, Default)]
+pub(super) struct Hashing {
+    queue: OnceLock<Option<SyncSender<Job>>>,
+    hashed: Arc<AtomicU64>,
 }
 
 impl Hashing {
@@ -85,43 +92,62 @@ impl Hashing {
     /// Whether the password is the one of that hash. Without a hash it is not, and takes as long.
     pub(super) async fn is_password(
         &self,
-        tasks: &TaskTracker,
         password: SecretString,
         hash: Option<String>,
     ) -> Result<bool, PasswordError> {
-        self.in_turn(tasks, move || {
+        self.in_turn(move |argon| {
             is_password(&password, hash.as_deref(), |password, hash| {
-                Argon2::default().verify_password(password, hash).is_ok()
+                let hash = PasswordHash::new(hash);
+                hash.is_ok_and(|hash| argon.verify_password(password, &hash).is_ok())
             })
         })
         .await
     }
 
     /// The hash of a new password.
-    pub(super) async fn hash(
-        &self,
-        tasks: &TaskTracker,
-        password: NewPassword,
-    ) -> Result<String, PasswordError> {
-        self.in_turn(tasks, move || password.hash()).await?
+    pub(super) async fn hash(&self, password: NewPassword) -> Result<String, PasswordError> {
+        self.in_turn(move |argon| password.hash_in(argon)).await?
     }
 
-    /// Runs the work on a thread of its own. It keeps its place until it ends, also where nobody
-    /// waits for it any more.
+    /// Does the work when it is its turn; not at all if nobody waits for it any more.
     async fn in_turn<T: Send + 'static>(
         &self,
-        tasks: &TaskTracker,
-        work: impl FnOnce() -> T + Send + 'static,
+        work: impl FnOnce(&Argon) -> T + Send + 'static,
     ) -> Result<T, PasswordError> {
-        let turn = tokio::time::timeout(TURN_WITHIN, Arc::clone(&self.places).acquire_owned());
-        let Ok(Ok(place)) = turn.await else { return Err(PasswordError::Busy) };
-        self.hashed.fetch_add(1, Ordering::Relaxed);
-        let work = tasks.spawn_blocking(move || {
-            let done = work();
-            drop(place);
-            done
+        let not_hashed = |what: &str| PasswordError::NotHashed(what.to_owned());
+        let queue =
+            self.queue.get_or_init(begin).as_ref().ok_or_else(|| not_hashed("no thread"))?;
+        let (answer, answered) = oneshot::channel();
+        let hashed = Arc::clone(&self.hashed);
+        let job: Job = Box::new(move |argon| {
+            if !answer.is_closed() {
+                hashed.fetch_add(1, Ordering::Relaxed);
+                drop(answer.send(work(argon)));
+            }
         });
-        work.await.map_err(|fault| PasswordError::NotHashed(fault.to_string()))
+        queue.try_send(job).map_err(|_full| PasswordError::Busy)?;
+        match tokio::time::timeout(TURN_WITHIN, answered).await {
+            Ok(Ok(done)) => Ok(done),
+            Ok(Err(_dropped)) => Err(not_hashed("the work was given up")),
+            Err(_elapsed) => Err(PasswordError::Busy),
+        }
+    }
+}
+
+/// Begins the thread. It ends when nobody has a password for it any more.
+fn begin() -> Option<SyncSender<Job>> {
+    let (queue, jobs) = sync_channel(QUEUE_MAX);
+    let thread = std::thread::Builder::new().name("passwords".to_owned());
+    thread.spawn(move || work_off(&jobs)).ok().map(|_thread| queue)
+}
+
+fn work_off(jobs: &Receiver<Job>) {
+    let argon = Argon::default();
+    for job in jobs {
+        // Whoever waits for one that failed sees that no answer comes.
+        if catch_unwind(AssertUnwindSafe(|| job(&argon))).is_err() {
+            tracing::error!("a password could not be looked at");
+        }
     }
 }
 
@@ -137,6 +163,9 @@ fn is_password(
 
 #[cfg(test)]
 mod tests {
+    use std::pin::Pin;
+    use std::task::{Context, Poll, Waker};
+
     use argon2::password_hash::Error;
 
     use super::*;
@@ -154,7 +183,8 @@ mod tests {
         assert_eq!(parameters(&new), parameters(NOBODYS));
         assert_eq!(new.len(), NOBODYS.len());
         // It is a hash that is computed and compared to its end, not a text that is refused.
-        let compared = Argon2::default().verify_password(b"a password", NOBODYS);
+        let nobodys = PasswordHash::new(NOBODYS).unwrap();
+        let compared = Argon::default().verify_password(b"a password", &nobodys);
         assert_eq!(compared, Err(Error::PasswordInvalid));
         // And it is compared once, as with a hash of somebody's, and is never right.
         for hash in [None, Some(new.as_str())] {
@@ -170,11 +200,10 @@ mod tests {
 
     #[tokio::test]
     async fn a_password_is_right_or_wrong() {
-        let (hashing, tasks) = (Hashing::default(), TaskTracker::new());
+        let hashing = Hashing::default();
         let hash = NewPassword::new(secret("pässword")).unwrap().hash().unwrap();
-        let is = async |text: &str| {
-            hashing.is_password(&tasks, secret(text), Some(hash.clone())).await.unwrap()
-        };
+        let is =
+            async |text: &str| hashing.is_password(secret(text), Some(hash.clone())).await.unwrap();
         assert!(is("pässword").await);
         assert!(!is("password").await);
         assert!(!is("").await);
@@ -192,29 +221,45 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn only_a_few_are_looked_at_at_once_whoever_waits() {
-        let (hashing, tasks) = (Hashing::default(), TaskTracker::new());
+    async fn one_after_another_is_looked_at_and_nobody_waits_in_vain() {
+        let hashing = Hashing::default();
         let (free, held) = std::sync::mpsc::channel::<()>();
-        let held = Arc::new(std::sync::Mutex::new(held));
-        let mut first = Vec::new();
-        for _ in 0..AT_ONCE {
-            let held = Arc::clone(&held);
-            let work = hashing.in_turn(&tasks, move || held.lock().unwrap().recv().is_ok());
-            let mut work = Box::pin(work);
-            // Begun, and then nobody waits for it.
-            assert!(futures_poll(work.as_mut()).is_pending());
-            first.push(work);
+        let mut first = Box::pin(hashing.in_turn(move |_| held.recv().is_ok()));
+        assert!(poll(first.as_mut()).is_pending());
+        // While the first one is looked at: one more than may wait, one of whom leaves.
+        let mut waiting: Vec<_> =
+            (0..=QUEUE_MAX).map(|_| Box::pin(hashing.in_turn(|_| 7))).collect();
+        let busy: Vec<_> = waiting
+            .iter_mut()
+            .filter_map(|work| match poll(work.as_mut()) {
+                Poll::Ready(done) => Some(done),
+                Poll::Pending => None,
+            })
+            .collect();
+        // The thread may have taken the first one out of the queue, or not yet.
+        assert!(!busy.is_empty() && busy.iter().all(|done| *done == Err(PasswordError::Busy)));
+        assert!(hashing.hashed() <= 1);
+        let stay = QUEUE_MAX - busy.len();
+        waiting.truncate(stay);
+        free.send(()).unwrap();
+        assert_eq!(first.await, Ok(true));
+        for work in waiting {
+            assert_eq!(work.await, Ok(7));
         }
-        assert_eq!(hashing.places.available_permits(), 0);
-        drop(first);
-        assert_eq!(hashing.places.available_permits(), 0, "what was begun keeps its place");
-        (0..AT_ONCE).for_each(|_| free.send(()).unwrap());
-        tasks.close();
-        tasks.wait().await;
-        assert_eq!(hashing.places.available_permits(), AT_ONCE);
+        assert_eq!(hashing.in_turn(|_| 8).await, Ok(8));
+        assert_eq!(hashing.hashed(), u64::try_from(stay).unwrap() + 2, "not for who left");
     }
 
-    fn futures_poll<T>(work: std::pin::Pin<&mut impl Future<Output = T>>) -> std::task::Poll<T> {
-        work.poll(&mut std::task::Context::from_waker(std::task::Waker::noop()))
+    #[tokio::test]
+    async fn work_that_fails_ends_nobody_elses() {
+        let hashing = Hashing::default();
+        let fails = |_: &Argon| -> u8 { panic!("as planned") };
+        let failed = hashing.in_turn(fails).await;
+        assert!(matches!(failed, Err(PasswordError::NotHashed(_))), "{failed:?}");
+        assert_eq!(hashing.in_turn(|_| 8).await, Ok(8));
+    }
+
+    fn poll<T>(work: Pin<&mut impl Future<Output = T>>) -> Poll<T> {
+        work.poll(&mut Context::from_waker(Waker::noop()))
     }
 }

@@ -229,7 +229,7 @@ impl Gateway {
             None => None,
             // Whoever is there keeps his password.
             Some(_) if exists(self.store(), &new.name).await? => return Err(PeopleError::Exists),
-            Some(password) => Some(self.0.hashing.hash(&self.0.tasks, password).await?),
+            Some(password) => Some(self.0.hashing.hash(password).await?),
         };
         add(self.store(), new, hash, By::Human(admin.name().clone()), self.now()).await
     }

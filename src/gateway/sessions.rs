@@ -133,7 +133,7 @@ impl Gateway {
             None => None,
         };
         // Who does not exist or may not act takes as long as anybody.
-        let compared = self.0.hashing.is_password(&self.0.tasks, password, hash.clone()).await;
+        let compared = self.0.hashing.is_password(password, hash.clone()).await;
         let right = compared.map_err(SignInError::Password)?;
         let (true, Some(name), Some(hash)) = (right, name, hash) else {
             return Err(SignInError::Refused);
