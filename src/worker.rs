@@ -128,10 +128,11 @@ impl Workers {
 
     async fn count(&self, stop: &CancellationToken) {
         loop {
+            let now = self.gateway.now();
             let figures = self
                 .gateway
                 .store()
-                .read(|conn| Box::pin(async move { figures::read(conn).await }))
+                .read(|conn| Box::pin(async move { figures::read(conn, now).await }))
                 .await;
             match figures {
                 Ok(figures) => self.gateway.metrics().set_figures(figures),

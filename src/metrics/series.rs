@@ -50,8 +50,9 @@ series! {
         "How long the oldest of them is in that state; 0 if there is none.";
     Gauge ALARMS = "countersign_alarms_open", "Alarms that nobody closed, by kind.";
     Gauge FREEZES = "countersign_freezes", "Freezes in force, by what is frozen.";
+    Gauge SESSIONS = "countersign_sessions", "Sessions of humans in force.";
     Gauge FIGURES_AGE = "countersign_figures_age_seconds",
-        "How old the counts of operations, alarms, freezes and receipts are.";
+        "How old the counts of operations, alarms, freezes, sessions and receipts are.";
     Counter POLICY_RELOADS = "countersign_policy_reloads_total", "Policies read anew, by outcome.";
     Gauge POLICY_REFUSED = "countersign_policy_refused",
         "1 if the policies that were read last cannot be used, and the older ones are in force.";
