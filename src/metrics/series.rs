@@ -38,6 +38,8 @@ series! {
     Histogram COMMIT_SECONDS = "countersign_store_commit_seconds", "How long one commit took.";
     Counter GROUPS_FAILED = "countersign_store_groups_failed_total",
         "Transactions that were not written.";
+    Gauge STORE_WENT_BACK = "countersign_store_went_back",
+        "1 if the database does not hold any more what this daemon wrote or saw there.";
     Counter RECEIPTS = "countersign_ledger_receipts_total", "The number of the newest receipt.";
     Counter RECEIPTS_WRITTEN = "countersign_receipts_written_total",
         "Receipts that this daemon wrote, by kind.";
