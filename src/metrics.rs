@@ -80,6 +80,7 @@ impl Default for Metrics {
         let version = Label::from_static_parts("version", env!("CARGO_PKG_VERSION"));
         metrics.gauge(series::BUILD, vec![version]).set(1);
         metrics.set_ready(false);
+        metrics.gauge(series::STORE_WENT_BACK, Vec::new()).set(0);
         metrics
     }
 }
@@ -236,6 +237,11 @@ impl Metrics {
     /// A commit took that long.
     pub fn committed(&self, took: Duration) {
         self.0.commit_seconds.record(took);
+    }
+
+    /// The database does not hold any more what was written there.
+    pub fn store_went_back(&self) {
+        self.gauge(series::STORE_WENT_BACK, Vec::new()).set(1);
     }
 
     /// The chain's head of that receipt is in the checkpoint file.

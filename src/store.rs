@@ -57,7 +57,8 @@ use std::convert::Infallible;
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use countersign_erp_source::Clock;
@@ -133,6 +134,16 @@ struct Inner {
     stop: CancellationToken,
     tasks: TaskTracker,
     metrics: Metrics,
+    state: Arc<State>,
+}
+
+/// How the writer finds the database.
+#[derive(Debug, Default)]
+struct State {
+    /// Set once and for good where the database went back behind this process.
+    went_back: OnceLock<StoreError>,
+    /// The newest transaction that would have written something was not written.
+    writes_fail: AtomicBool,
 }
 
 /// The value of a unit of work that is committed, and the receipts it left.
@@ -168,7 +179,42 @@ impl Store {
         F: for<'c> FnOnce(&'c mut Conn<'_>) -> BoxFuture<'c, Result<T, StoreError>> + Send,
         T: Send,
     {
+        self.still_the_same()?;
         self.inner.readers.read(work).await
+    }
+
+    /// Whether the database still holds what this process wrote or saw there, and can be written.
+    /// Each write finds it out too; this does where nothing is written.
+    pub async fn prove(&self) -> Result<(), StoreError> {
+        // What was well when it was last tried is not written to for nothing.
+        let touch = self.inner.state.writes_fail.load(Ordering::Relaxed);
+        self.write(move |unit| {
+            Box::pin(async move {
+                if touch { unit.execute_one(query::TOUCH, &[]).await } else { Ok(()) }
+            })
+        })
+        .await?;
+        if touch {
+            self.inner.state.writes_fail.store(false, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// What is wrong with the database, as the newest writes found it. Anybody may read it.
+    pub fn trouble(&self) -> Option<&'static str> {
+        if self.inner.state.went_back.get().is_some() {
+            Some("the store went back to an older state; nothing is read or written any more")
+        } else if self.inner.state.writes_fail.load(Ordering::Relaxed) {
+            Some("the store cannot be written")
+        } else {
+            None
+        }
+    }
+
+    /// INVARIANT: on a database that went back nothing is read and nothing written. What stands in
+    /// it was true once, and whoever decided on it would decide anew what was done.
+    fn still_the_same(&self) -> Result<(), StoreError> {
+        self.inner.state.went_back.get().map_or(Ok(()), |fault| Err(fault.clone()))
     }
 
     /// Runs the unit of work in the writer's next transaction and answers once that is durable.
@@ -219,6 +265,7 @@ impl Store {
     }
 
     async fn enqueue(&self, job: Job) -> Result<(), StoreError> {
+        self.still_the_same()?;
         self.inner.metrics.queued();
         let sent = self.inner.queue.send_timeout(job, ACQUIRE_LIMIT).await;
         sent.map_err(|unsent| {

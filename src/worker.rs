@@ -4,7 +4,7 @@
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use countersign_erp_source::Attestation;
 use tokio_util::sync::CancellationToken;
@@ -15,8 +15,8 @@ use crate::gateway::Gateway;
 use crate::gateway::freeze::Automatic;
 use crate::gateway::pack::Pack as _;
 use crate::gateway::refusals::Refusals;
-use crate::store::figures;
 use crate::store::freezes::FreezeScope;
+use crate::store::{StoreError, figures};
 
 /// How often unknown and waiting operations are looked at.
 const SETTLE_EVERY: Duration = Duration::from_millis(250);
@@ -26,6 +26,8 @@ const PROVE_EVERY: Duration = Duration::from_hours(1);
 const PROVE_AGAIN: Duration = Duration::from_secs(5);
 /// How often what is counted in the store is read.
 const COUNT_EVERY: Duration = Duration::from_secs(5);
+/// How often a task repeats that the store fails it.
+const SAY_AGAIN: Duration = Duration::from_mins(1);
 /// The most that the ERP's clock may differ from ours (DESIGN 3).
 const OFFSET_MAX: Duration = Duration::from_secs(30);
 
@@ -104,39 +106,37 @@ impl Workers {
     }
 
     async fn settle(&self, stop: &CancellationToken) {
+        let mut complaint = Complaint::about("a round of settling failed");
         while pause(SETTLE_EVERY, stop).await {
             (self.sync)().await;
             let round = self.gateway.settle_round(self.alone).await;
             self.health.set_store_fails(round.is_err());
-            if let Err(fault) = round {
-                let fault = anyhow::Error::new(fault);
-                tracing::error!("a round of settling failed: {fault:#}");
-            }
+            complaint.hear(round);
         }
     }
 
     async fn expire(&self, stop: &CancellationToken) {
+        let mut complaint = Complaint::about("a round of expiring failed");
         while pause(SETTLE_EVERY, stop).await {
             (self.sync)().await;
-            if let Err(fault) = self.gateway.expire_round().await {
-                let fault = anyhow::Error::new(fault);
-                tracing::error!("a round of expiring failed: {fault:#}");
-            }
+            complaint.hear(self.gateway.expire_round().await);
             self.refusals.flush(&self.gateway).await;
         }
     }
 
+    /// Counts what stands in the store, and finds out whether that is still the store that it was.
     async fn count(&self, stop: &CancellationToken) {
+        let mut unproved = Complaint::about("the store is not as it must be");
+        let mut uncounted = Complaint::about("what waits could not be counted");
         loop {
+            let now = self.gateway.now();
+            unproved.hear(self.gateway.store().prove().await);
             let figures = self
                 .gateway
                 .store()
-                .read(|conn| Box::pin(async move { figures::read(conn).await }))
+                .read(|conn| Box::pin(async move { figures::read(conn, now).await }))
                 .await;
-            match figures {
-                Ok(figures) => self.gateway.metrics().set_figures(figures),
-                Err(fault) => tracing::warn!("what waits could not be counted: {fault}"),
-            }
+            uncounted.hear(figures.map(|figures| self.gateway.metrics().set_figures(figures)));
             if !pause(COUNT_EVERY, stop).await {
                 return;
             }
@@ -228,7 +228,34 @@ impl Workers {
     pub fn problems(&self) -> Vec<String> {
         let mut problems = self.ap.not_ready();
         problems.extend(self.health.problems());
+        problems.extend(self.gateway.store().trouble().map(str::to_owned));
         problems
+    }
+}
+
+/// What a task has to say of a store that fails it round after round: once, and again each minute,
+/// so that it does not fill the disk that may be why.
+struct Complaint {
+    about: &'static str,
+    said: Option<Instant>,
+}
+
+impl Complaint {
+    fn about(about: &'static str) -> Self {
+        Self { about, said: None }
+    }
+
+    fn hear(&mut self, outcome: Result<(), StoreError>) {
+        let about = self.about;
+        match outcome {
+            Ok(()) => self.said = None,
+            Err(_) if self.said.is_some_and(|said| said.elapsed() < SAY_AGAIN) => {}
+            Err(fault) => {
+                let fault = anyhow::Error::new(fault);
+                tracing::error!("{about}: {fault:#}");
+                self.said = Some(Instant::now());
+            }
+        }
     }
 }
 

@@ -90,6 +90,7 @@ impl Gateway {
     /// shutdown drops half way.
     pub(super) fn drive(&self, operation: Box<Operation>, attempt: Attempt) {
         kill_point("after_claim");
+        receipt::log_decision(&operation);
         let gateway = self.clone();
         self.0.tasks.spawn(async move {
             let id = operation.id.clone();
@@ -180,6 +181,7 @@ impl Gateway {
     async fn withdraw(&self, attempt: &Attempt, withdrawal: Withdrawal) -> Stored<()> {
         let (id, marker, now) = (attempt.operation.clone(), attempt.marker.clone(), self.now());
         let Withdrawal { mut after, denial, hashed, because } = withdrawal;
+        let withdrawn = after.clone();
         self.store()
             .write(move |unit| {
                 Box::pin(async move {
@@ -196,6 +198,7 @@ impl Gateway {
                 })
             })
             .await?;
+        receipt::log_decision(&withdrawn);
         Ok(())
     }
 

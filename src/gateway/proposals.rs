@@ -245,7 +245,6 @@ impl Gateway {
                 Ok(Answer { operation: *operation, replayed: false })
             }
             Recorded::Decided(operation, Some(attempt)) => {
-                receipt::log_decision(&operation);
                 let id = operation.id.clone();
                 self.drive(operation, *attempt);
                 let operation = self.settled(id, EXECUTING_WAIT).await?;

@@ -30,6 +30,8 @@ pub struct Figures {
     pub alarms: BTreeMap<String, usize>,
     /// Freezes in force, by scope.
     pub freezes: BTreeMap<&'static str, usize>,
+    /// Sessions of humans whose time is not over.
+    pub sessions: usize,
     /// The number of the newest receipt.
     pub newest_receipt: i64,
 }
@@ -66,6 +68,7 @@ impl Figures {
         for (scope, count) in &self.freezes {
             set(series::FREEZES, "scope", (*scope).to_owned(), narrow(*count).into_f64());
         }
+        metrics.gauge(series::SESSIONS, Vec::new()).set(narrow(self.sessions));
         let newest = self.newest_receipt.unsigned_abs();
         metrics.counter(series::RECEIPTS, Vec::new()).absolute(newest);
     }
@@ -82,7 +85,13 @@ mod tests {
         let operations = BTreeMap::from([(Status::Unknown, Live { count: 2, since })]);
         let alarms = BTreeMap::from([("bad_seal".to_owned(), 1)]);
         let freezes = BTreeMap::from([("all", 1)]);
-        metrics.set_figures(Figures { operations, alarms, freezes, newest_receipt: 7 });
+        metrics.set_figures(Figures {
+            operations,
+            alarms,
+            freezes,
+            sessions: 3,
+            newest_receipt: 7,
+        });
         let text = metrics.render(Timestamp::from_millis(13_500));
         for line in [
             "countersign_operations{state=\"unknown\"} 2",
@@ -91,6 +100,7 @@ mod tests {
             "countersign_operations_oldest_seconds{state=\"pending\"} 0",
             "countersign_alarms_open{kind=\"bad_seal\"} 1",
             "countersign_freezes{scope=\"all\"} 1",
+            "countersign_sessions 3",
             "countersign_ledger_receipts_total 7",
         ] {
             assert!(text.lines().any(|found| found == line), "no `{line}` in\n{text}");

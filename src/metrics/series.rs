@@ -38,6 +38,8 @@ series! {
     Histogram COMMIT_SECONDS = "countersign_store_commit_seconds", "How long one commit took.";
     Counter GROUPS_FAILED = "countersign_store_groups_failed_total",
         "Transactions that were not written.";
+    Gauge STORE_WENT_BACK = "countersign_store_went_back",
+        "1 if the database does not hold any more what this daemon wrote or saw there.";
     Counter RECEIPTS = "countersign_ledger_receipts_total", "The number of the newest receipt.";
     Counter RECEIPTS_WRITTEN = "countersign_receipts_written_total",
         "Receipts that this daemon wrote, by kind.";
@@ -50,8 +52,9 @@ series! {
         "How long the oldest of them is in that state; 0 if there is none.";
     Gauge ALARMS = "countersign_alarms_open", "Alarms that nobody closed, by kind.";
     Gauge FREEZES = "countersign_freezes", "Freezes in force, by what is frozen.";
+    Gauge SESSIONS = "countersign_sessions", "Sessions of humans in force.";
     Gauge FIGURES_AGE = "countersign_figures_age_seconds",
-        "How old the counts of operations, alarms, freezes and receipts are.";
+        "How old the counts of operations, alarms, freezes, sessions and receipts are.";
     Counter POLICY_RELOADS = "countersign_policy_reloads_total", "Policies read anew, by outcome.";
     Gauge POLICY_REFUSED = "countersign_policy_refused",
         "1 if the policies that were read last cannot be used, and the older ones are in force.";

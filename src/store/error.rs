@@ -24,6 +24,13 @@ pub enum StoreError {
     /// database could not be asked either.
     #[error("whether the store kept the write is unknown")]
     OutcomeUnknown(#[source] Fault),
+    /// The database does not hold any more what this process wrote or saw there: a copy took its
+    /// place. Nothing was done, and nothing is any more before a new start.
+    #[error("the store went back: receipt {seq} is not in it any more as it was written")]
+    WentBack {
+        /// The newest receipt that was there.
+        seq: i64,
+    },
     /// Nothing was done.
     #[error("a unit of work panicked")]
     Panicked,

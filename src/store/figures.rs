@@ -15,11 +15,12 @@ const ALARMS: &str = "
 select kind, count(*) as found from alarm where closed_at is null group by kind order by kind";
 const FREEZES: &str = "
 select scope, count(*) as found from freezes where removed_at is null group by scope";
+const SESSIONS: &str = "select count(*) as found from session where expires_at > $1";
 /// The words of scopes; a series is made of no other.
 const SCOPES: [&str; 3] = ["all", "company", "vendor"];
 
-/// Counts what waits, what alarms and what is frozen.
-pub async fn read(conn: &mut Conn<'_>) -> Result<Figures, StoreError> {
+/// Counts what waits, what alarms, what is frozen and who is signed in.
+pub async fn read(conn: &mut Conn<'_>, now: Timestamp) -> Result<Figures, StoreError> {
     let mut operations = BTreeMap::new();
     for row in conn.fetch_all(OPERATIONS, &[]).await? {
         let status = Status::from_code(&row.text("status")?)
@@ -39,7 +40,8 @@ pub async fn read(conn: &mut Conn<'_>) -> Result<Figures, StoreError> {
         freezes.insert(scope, count(&row)?);
     }
     let newest_receipt = conn.fetch_one(query::HEAD, &[]).await?.int("seq")?;
-    Ok(Figures { operations, alarms, freezes, newest_receipt })
+    let sessions = count(&conn.fetch_one(SESSIONS, &[now.into()]).await?)?;
+    Ok(Figures { operations, alarms, freezes, sessions, newest_receipt })
 }
 
 fn count(row: &Row) -> Result<usize, StoreError> {

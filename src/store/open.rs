@@ -14,7 +14,9 @@ use super::checkpoint::{self, CheckpointFile};
 use super::ledger::{self, ChainEnd};
 use super::migrate::migrate;
 use super::writer::Writer;
-use super::{Conn, Fault, Inner, OpenRefusal, QUEUE_MAX, Store, StoreError, StoreOptions, query};
+use super::{
+    Conn, Fault, Inner, OpenRefusal, QUEUE_MAX, State, Store, StoreError, StoreOptions, query,
+};
 use crate::receipts::{Digest, HeadError, Receipt, ReceiptKind, SignedHead};
 
 /// Held on PostgreSQL while a store is opened. It ends with the transaction, so it cannot leak.
@@ -32,15 +34,19 @@ pub(super) async fn open(options: StoreOptions) -> Result<Store, StoreError> {
     connection.commit().await?;
 
     let (queue, jobs) = mpsc::channel(QUEUE_MAX);
+    let last = (newest.head().seq, newest.head().hash);
     let (newest, published) = watch::channel(newest);
     let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
     let readers = address.readers();
+    let state = Arc::<State>::default();
     let writer = Writer {
         address,
         store: Arc::clone(&id),
         key: options.key,
         clock: options.clock,
         connection: Some(connection),
+        last,
+        state: Arc::clone(&state),
         jobs,
         stop: stop.clone(),
         newest,
@@ -52,7 +58,7 @@ pub(super) async fn open(options: StoreOptions) -> Result<Store, StoreError> {
         tasks.spawn(checkpoint::keep(file, published, options.metrics.clone()));
     }
     let metrics = options.metrics;
-    Ok(Store { inner: Arc::new(Inner { id, readers, queue, stop, tasks, metrics }) })
+    Ok(Store { inner: Arc::new(Inner { id, readers, queue, stop, tasks, metrics, state }) })
 }
 
 /// Makes or checks everything in one transaction; gives the store's id and its newest head.

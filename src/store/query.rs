@@ -23,6 +23,7 @@ pub(super) const RAISE_ORDER: &str =
 pub(super) const ADD_HEAD: &str = "insert into ledger_head (one, seq, hash) values (1, 0, $1)";
 pub(super) const HEAD: &str = "select seq, hash from ledger_head where one = 1";
 pub(super) const HEAD_LOCKED: &str = "select seq, hash from ledger_head where one = 1 for update";
+pub(super) const TOUCH: &str = "update ledger_head set seq = seq where one = 1";
 pub(super) const MOVE_HEAD: &str =
     "update ledger_head set seq = $1, hash = $2 where one = 1 and seq = $3 and hash = $4";
 

@@ -5,6 +5,7 @@ use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
@@ -15,9 +16,9 @@ use tokio_util::sync::CancellationToken;
 use super::address::{Address, Connection};
 use super::error::with_causes;
 use super::ledger::{self, ChainEnd};
-use super::{BoxFuture, Fault, ReceiptHead, StoreError, Unit, Written};
+use super::{BoxFuture, Conn, Fault, ReceiptHead, State, StoreError, Unit, Written};
 use crate::metrics::Metrics;
-use crate::receipts::{LedgerKey, SignedHead};
+use crate::receipts::{Digest, LedgerKey, SignedHead};
 
 /// How many units of work share one transaction at most.
 const GROUP_MAX: usize = 128;
@@ -105,6 +106,9 @@ pub(super) struct Writer {
     pub(super) clock: Arc<dyn Clock>,
     /// None after it broke.
     pub(super) connection: Option<Connection>,
+    /// The newest head that this process wrote or saw.
+    pub(super) last: (i64, Digest),
+    pub(super) state: Arc<State>,
     pub(super) jobs: mpsc::Receiver<Job>,
     pub(super) stop: CancellationToken,
     pub(super) newest: watch::Sender<SignedHead>,
@@ -169,9 +173,14 @@ impl Writer {
             }
         }
         self.metrics.group(group.len(), outcome.is_ok(), began.elapsed());
+        // Where nothing was written, nothing was found out.
+        if !matches!(outcome, Ok(None)) {
+            self.state.writes_fail.store(outcome.is_err(), Ordering::Relaxed);
+        }
         match outcome {
             Ok(head) => {
                 if let Some(head) = head {
+                    self.last = (head.head().seq, head.head().hash);
                     self.newest.send_replace(head);
                 }
                 for Member { job, went } in group {
@@ -251,12 +260,13 @@ impl Writer {
     }
 
     async fn transact(
-        &self,
+        &mut self,
         connection: &mut Connection,
         group: &mut [Member],
         progress: &mut Progress,
     ) -> Result<Option<SignedHead>, StoreError> {
         let mut chain = ChainEnd::lock(&mut connection.conn(), &self.store).await?;
+        self.goes_on(&mut connection.conn(), chain.last()).await?;
         // One unit alone needs no savepoint: the transaction is its own.
         let alone = group.len() == 1;
         for member in &mut *group {
@@ -274,6 +284,40 @@ impl Writer {
         self.metrics.committed(began.elapsed());
         added.tell(&self.metrics);
         Ok(head)
+    }
+}
+
+impl Writer {
+    /// INVARIANT: the chain that is there holds the newest head that this process wrote or saw. A
+    /// server that a stale standby took the place of, or a database that was put back under a
+    /// running daemon, does not, and nothing is written to it: what it lacks was acknowledged.
+    async fn goes_on(
+        &mut self,
+        conn: &mut Conn<'_>,
+        found: (i64, Digest),
+    ) -> Result<(), StoreError> {
+        if let Some(fault) = self.state.went_back.get() {
+            return Err(fault.clone());
+        }
+        if found == self.last {
+            return Ok(());
+        }
+        let (seq, hash) = self.last;
+        if found.0 > seq && ledger::hash_at(conn, seq).await? == Some(hash) {
+            // Another process wrote meanwhile.
+            self.last = found;
+            return Ok(());
+        }
+        let fault = StoreError::WentBack { seq };
+        tracing::error!(
+            alarm.kind = "store_went_back",
+            receipt.seq = seq,
+            "alarm: {fault}; nothing is read or written any more: find the newest copy, then start again"
+        );
+        self.metrics.store_went_back();
+        // Nobody else sets it.
+        drop(self.state.went_back.set(fault.clone()));
+        Err(fault)
     }
 }
 

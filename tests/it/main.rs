@@ -43,6 +43,8 @@ mod receipts;
 #[cfg(test)]
 mod reload;
 #[cfg(test)]
+mod restoring;
+#[cfg(test)]
 mod secrets;
 #[cfg(test)]
 mod store;

@@ -269,6 +269,31 @@ fn no_requests(daemon: &Daemon, token: &str, seen: &mut Seen) {
     }
 }
 
+/// People who sign in, rightly and wrongly; gives their session's token.
+async fn people(daemon: &Daemon, agent: &Agent, seen: &mut Seen) -> String {
+    let sign_in = |user: &str, password: &str| {
+        let request = crate::daemon::http().post(format!("{}/v1/sessions", daemon.base));
+        request.json(&json!({ "user": user, "password": password }))
+    };
+    for (user, password) in [("marie", NEXT_PASSWORD), ("nobody", PASSWORD), (ACME, PASSWORD)] {
+        seen.answer(sign_in(user, password)).await;
+    }
+    seen.answer(agent.request(Method::POST, "/v1/sessions")).await;
+    let answer = sign_in("marie", PASSWORD).send().await.unwrap();
+    let answer: Value = answer.json().await.unwrap();
+    let token = answer["token"].as_str().unwrap().to_owned();
+    // What people are shown is theirs to see, but not the log's.
+    let marie = daemon.agent(&token);
+    for path in ["/v1/approvals", "/v1/operations", "/v1/users", "/v1/receipts", "/v1/mandates"] {
+        marie.get(path).await;
+    }
+    let waits = agent.get("/v1/operations?status=pending").await.text("/items/0/id");
+    let vote = json!({ "operation_hash": PASSWORD });
+    let request = marie.request(Method::POST, &format!("/v1/operations/{waits}/approve"));
+    seen.answer(request.json(&vote)).await;
+    token
+}
+
 /// A store that refuses statements in the middle of everything.
 async fn broken_store(url: &str, agent: &Agent, seen: &mut Seen) {
     for (key, (bend, mend)) in [
@@ -389,6 +414,7 @@ async fn everything(place: &Place) {
     reads(&agent, &token, &mut seen).await;
     seen.answer(daemon.agent(&revoked).request(Method::GET, "/v1/bills")).await;
     no_requests(&daemon, &token, &mut seen);
+    let session = people(&daemon, &agent, &mut seen).await;
     commands(&installation, &mut seen);
     broken_store(&url, &agent, &mut seen).await;
     failing_starts(&mut seen);
@@ -402,6 +428,8 @@ async fn everything(place: &Place) {
     let mut secrets = Secrets::default();
     secrets.token("the token", &token);
     secrets.token("a revoked token", &revoked);
+    secrets.text("a session's token", &session);
+    secrets.text("a session's secret", session.trim_start_matches("cs_"));
     for password in [PASSWORD, NEXT_PASSWORD, STORE_PASSWORD] {
         secrets.text("a password", password);
     }

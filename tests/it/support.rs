@@ -55,6 +55,11 @@ impl Place {
         Self { folder, url, schema: Some((server, schema)) }
     }
 
+    /// The PostgreSQL server and this place's schema there.
+    pub(crate) fn schema(&self) -> Option<(&str, &str)> {
+        self.schema.as_ref().map(|(server, schema)| (server.as_str(), schema.as_str()))
+    }
+
     pub(crate) fn is_sqlite(&self) -> bool {
         self.schema.is_none()
     }

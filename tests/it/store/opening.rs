@@ -132,7 +132,7 @@ async fn a_file_that_became_anothers_while_the_store_is_open_stays_as_it_is() {
 }
 
 /// Puts the store back to where it was after that receipt, as a restored copy would be.
-async fn put_back(place: &Place, seq: i64) {
+pub(super) async fn put_back(place: &Place, seq: i64) {
     let head = format!(
         "update ledger_head set seq = {seq},
             hash = (select entry_hash from receipts where seq = {seq})"
