@@ -13,6 +13,8 @@ mod callers;
 #[cfg(test)]
 mod commands;
 #[cfg(test)]
+mod compose;
+#[cfg(test)]
 mod daemon;
 #[cfg(test)]
 mod duplicates;
