@@ -53,6 +53,8 @@ mod support;
 #[cfg(test)]
 mod tidy;
 #[cfg(test)]
+mod unit;
+#[cfg(test)]
 mod verify;
 #[cfg(test)]
 mod votes;
