@@ -81,8 +81,8 @@ pub(crate) struct Prepare {
     /// The file with the password of the store's PostgreSQL.
     #[arg(long, requires = "passfile")]
     pub(crate) store_password_file: Option<PathBuf>,
-    /// Where that password is written for the daemon, for its owner only.
-    #[arg(long, env = "PGPASSFILE")]
+    /// Where that password is written for its owner only: what `PGPASSFILE` names for the daemon.
+    #[arg(long, requires = "store_password_file")]
     pub(crate) passfile: Option<PathBuf>,
 }
 

@@ -71,6 +71,39 @@ fn wrong_usage_and_wrong_configuration_have_codes_of_their_own() {
     assert!(error.contains("colours") && error.contains("countersign.toml"), "{error}");
 }
 
+#[tokio::test]
+async fn a_healthcheck_asks_the_daemon_that_listens_there() {
+    let installation = Installation::new();
+    let asked = |of: &Installation, more: &[&str]| {
+        let output = of.run(&[&["healthcheck"], more].concat(), "");
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned() + &error)
+    };
+    let daemon = installation.start().await;
+    // It took any port that was free, which no other process can know.
+    let (code, said) = asked(&installation, &[]);
+    assert!(code == Some(1) && said.contains("port 0"), "{said}");
+
+    let text = std::fs::read_to_string(installation.path("countersign.toml")).unwrap();
+    let (_, port) = daemon.base.rsplit_once(':').unwrap();
+    let here = Installation::of(&text.replace("127.0.0.1:0", &format!("127.0.0.1:{port}")));
+    assert_eq!(asked(&here, &[]), (Some(0), "{\"status\":\"alive\"}\n".to_owned()));
+    assert_eq!(asked(&here, &["--ready"]), (Some(0), "{\"status\":\"ready\"}\n".to_owned()));
+
+    // One that listens on all addresses is asked by its public name.
+    let text = include_str!("../../docker/countersign.toml")
+        .replace("0.0.0.0:8490", &format!("0.0.0.0:{port}"));
+    let public = "http://countersign.localhost:8490";
+    let named = Installation::of(&text.replace(public, "http://127.0.0.1"));
+    assert_eq!(asked(&named, &[]).0, Some(0));
+    let (code, said) = asked(&Installation::of(&text), &[]);
+    assert!(code == Some(1) && said.contains("host_not_allowed"), "{said}");
+
+    daemon.stop();
+    let (code, said) = asked(&here, &[]);
+    assert!(code == Some(1) && said.contains("no answer from 127.0.0.1"), "{said}");
+}
+
 #[test]
 fn vendors_are_adopted_once() {
     let installation = Installation::new();

@@ -13,6 +13,8 @@ mod callers;
 #[cfg(test)]
 mod commands;
 #[cfg(test)]
+mod compose;
+#[cfg(test)]
 mod daemon;
 #[cfg(test)]
 mod duplicates;
@@ -52,6 +54,8 @@ mod store;
 mod support;
 #[cfg(test)]
 mod tidy;
+#[cfg(test)]
+mod unit;
 #[cfg(test)]
 mod verify;
 #[cfg(test)]
