@@ -37,6 +37,8 @@ mod log;
 #[cfg(test)]
 mod metrics;
 #[cfg(test)]
+mod oracle;
+#[cfg(test)]
 mod payments;
 #[cfg(test)]
 mod people;
