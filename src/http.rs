@@ -8,6 +8,7 @@ mod approvals;
 mod body;
 mod caller;
 mod company;
+mod duplicates;
 mod envelope;
 mod fields;
 mod health;
@@ -158,7 +159,7 @@ fn humans() -> Router<Shared> {
         .route("/v1/vendors/{vendor_id}/phone-confirmations", post(not_yet))
         .route("/v1/vendors/{vendor_id}/bank-confirmations", post(not_yet))
         .route("/v1/vendors/{vendor_id}/bank-history", get(not_yet))
-        .route("/v1/bills/{invoice_ref}/not-duplicate", post(not_yet))
+        .route("/v1/bills/{invoice_ref}/not-duplicate", post(duplicates::clear))
         .route("/v1/alarms", get(not_yet))
         .route("/v1/alarms/{id}/close", post(not_yet))
         .route("/v1/freezes", get(not_yet).post(not_yet))

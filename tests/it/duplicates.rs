@@ -10,6 +10,7 @@ use serde_json::json;
 use crate::bent::{Scene, company};
 use crate::daemon::{COMPANY, Installation, pay};
 use crate::support::{Place, on_both};
+use crate::votes::Office;
 
 fn bill_id(id: &str) -> BillId {
     BillId::new(id).unwrap()
@@ -213,6 +214,43 @@ async fn a_pair_that_is_none_or_a_person_who_may_not_clears_nothing() {
         let export = scene.installation.ok(&["receipts", "export"], "");
         assert!(!export.contains("duplicate_cleared"), "{export}");
         scene.close().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_approver_clears_a_suspicion_over_http() {
+    on_both(async |place| {
+        let office = Office::at(place).await;
+        let daemon = &office.daemon;
+        let twin = json!({
+            "vendor": "V-100", "vendor_reference": "A-1", "amount": "10.00", "date": "2026-01-15",
+        });
+        daemon.put_bill("TWIN", twin).await;
+        let denied = office.agent.propose("a", &pay("TWIN", "V-100", "10.00")).await;
+        denied.is_denied(403, "policy", "likely-duplicate-never-paid");
+        let path = "/v1/bills/TWIN/not-duplicate";
+        let word = json!({ "other": "INV-1", "reason": "two deliveries" });
+        office.agent.post_json(path, &word).await.is_problem(403, "humans_only");
+        for other in ["anna", "adam", "axel"] {
+            let human = daemon.sign_in(other).await;
+            human.post_json(path, &word).await.is_problem(403, "not_an_approver");
+        }
+        let marie = daemon.sign_in("marie").await;
+        marie.post_json(path, &word).await.is_problem(403, "self_approval");
+        let paul = daemon.sign_in("paul").await;
+        let same = json!({ "other": "TWIN", "reason": "the same" });
+        paul.post_json(path, &same).await.is_problem(400, "invalid_field");
+        let foreign = json!({ "other": "FOX-1", "reason": "another company's" });
+        paul.post_json(path, &foreign).await.is_problem(404, "not_found");
+        let nothing = json!({ "other": "INV-1" });
+        paul.post_json(path, &nothing).await.is_problem(400, "invalid_field");
+        let vendor = json!({ "other": "INV-2", "reason": "another vendor's" });
+        paul.post_json(path, &vendor).await.is_problem(409, "other_vendor");
+        let cleared = paul.post_json(path, &word).await;
+        assert_eq!(cleared.status.as_u16(), 201, "{}", cleared.json);
+        assert_eq!(cleared.text("/cleared_by"), "paul");
+        office.agent.propose("b", &pay("TWIN", "V-100", "10.00")).await.is_executed();
     })
     .await;
 }
