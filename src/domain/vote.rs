@@ -19,12 +19,10 @@ pub struct Standing {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NoVote {
     /// The principal's own payment needs somebody else.
-    #[error(
-        "the principal of the mandate does not approve its operations where a second person is needed"
-    )]
+    #[error("the principal of the mandate is not the second person that this needs")]
     SelfApproval,
     /// The human does not hold the role, or is not the principal whose step-up it is.
-    #[error("this human is not the one whose approval is needed")]
+    #[error("this human is not the one whose word is needed")]
     NotAnApprover,
 }
 

@@ -35,7 +35,7 @@ pub enum ApprovalError {
     #[error("{0}")]
     NoVote(#[from] NoVote),
     /// It is not pending any more.
-    #[error("the operation is {} already", .0.code())]
+    #[error("the operation is {}, and this is not for one that is", .0.code())]
     AlreadyDecided(Status),
     /// Its time is over.
     #[error("nobody answered in time; the operation can be proposed anew")]

@@ -25,6 +25,8 @@ const PREPARED_WAITS: std::time::Duration = std::time::Duration::from_hours(24);
 const LEASE_SLACK: std::time::Duration = std::time::Duration::from_secs(2);
 /// How long an operation that cannot be sent, or is not booked, is tried again.
 pub(super) const TRIED_FOR: std::time::Duration = std::time::Duration::from_mins(15);
+/// The longest arguments that are kept of a proposal that was refused at stage `contract`, in bytes.
+const REFUSED_ARGS_MAX: usize = 2048;
 /// Nothing reserved.
 pub(super) const FREE: Reservation = Reservation { reserved: false, executing_since: None };
 
@@ -328,6 +330,11 @@ async fn record(
         }
         Err(denial) => {
             operation = denied(&operation, &evaluated, &denial, context.now);
+            // What was refused for its form is evidence by its digest; only what is short is kept
+            // whole, so that nobody fills the ledger with it.
+            if denial.stage == Stage::Contract && operation.args.len() > REFUSED_ARGS_MAX {
+                operation.args = String::new();
+            }
             // An error in a later decision ends nothing: what was prepared can be committed again.
             if let Some(prepared) =
                 before.filter(|before| before.status == Status::Prepared && denial.is_error())

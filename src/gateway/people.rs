@@ -280,6 +280,19 @@ async fn add_within(
         }
     }
     let there = people::find_password(unit.conn(), name).await?.is_some();
+    if there && let By::Human(admin) = by {
+        // INVARIANT (I8): no company takes hold of another's people. Who belongs to companies of
+        // which the admin is none joins another one by the operator's hand only.
+        let companies = people::companies_of(unit.conn(), name).await?;
+        for other in companies.iter().filter(|_| !companies.contains(company)) {
+            if !people::holds_role(unit.conn(), admin, other, Role::Admin).await? {
+                return Ok(Err(PeopleError::OperatorOnly));
+            }
+        }
+    }
+    if !there && people::is_spelt_otherwise(unit.conn(), name).await? {
+        return Ok(Err(PeopleError::Exists));
+    }
     let new_human = match (there, password_hash) {
         (true, Some(_)) => return Ok(Err(PeopleError::Exists)),
         (true, None) => false,

@@ -155,7 +155,11 @@ impl Gateway {
             self.end_waiting(&before, Status::Cancelled, "the caller withdrew it").await?;
         match cancelled {
             Some(operation) => Ok(operation),
-            None => Err(CallError::WrongState(Box::new(self.own(caller, id).await?))),
+            // Somebody was first; if he withdrew it as well, it is withdrawn.
+            None => match self.own(caller, id).await? {
+                now if now.status == Status::Cancelled => Ok(now),
+                now => Err(CallError::WrongState(Box::new(now))),
+            },
         }
     }
 

@@ -75,6 +75,12 @@ pub async fn companies_of(conn: &mut Conn<'_>, name: &Name) -> Result<Vec<Compan
         .collect()
 }
 
+/// Whether there is a human whose name differs from that one by upper and lower case only.
+pub async fn is_spelt_otherwise(conn: &mut Conn<'_>, name: &Name) -> Result<bool, StoreError> {
+    let sql = "select count(*) as found from person where lower(name) = lower($1) and name <> $1";
+    Ok(conn.fetch_one(sql, &[name.as_str().into()]).await?.int("found")? > 0)
+}
+
 /// Sets a human's password. `false` if there is no such human.
 pub async fn set_password(
     conn: &mut Conn<'_>,

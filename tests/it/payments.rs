@@ -382,3 +382,20 @@ async fn a_commit_that_meets_an_error_can_be_sent_again() {
     agent.post(&commit).await.is_executed();
     assert_eq!(daemon.payments().await, acme_paid());
 }
+
+#[tokio::test]
+async fn what_is_refused_for_its_form_is_not_kept_whole() {
+    let (installation, daemon, agent) = ready().await;
+    let long = "x".repeat(60_000);
+    let mut proposal = pay("INV-1", "V-100", "1.00");
+    proposal["args"]["invoice_ref"] = json!(long);
+    agent.propose("k", &proposal).await.is_denied(422, "contract", "invalid_args");
+    // The key is bound all the same, by the digest of what was sent.
+    let again = agent.propose("k", &proposal).await;
+    assert_eq!(again.headers["idempotent-replayed"], "true");
+    proposal["args"]["invoice_ref"] = json!(long + "x");
+    agent.propose("k", &proposal).await.is_problem(409, "idempotency_key_reused");
+    let export = installation.ok(&["receipts", "export"], "");
+    assert!(!export.contains(&"x".repeat(3000)), "the ledger grows by what is refused");
+    daemon.stop();
+}

@@ -363,3 +363,34 @@ async fn a_human_is_added_once_however_many_ask() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn no_company_takes_hold_of_anothers_people() {
+    let installation = embedded().await;
+    let daemon = installation.start().await;
+    let (ada, vera) = (daemon.sign_in("ada").await, daemon.sign_in("vera").await);
+    let renard = daemon.sign_in("renard").await;
+    // An admin of one company alone does not add somebody of another one to it.
+    let role = json!({ "name": "renard", "role": "auditor" });
+    ada.post_json("/v1/users", &role).await.is_problem(403, "operator_only");
+    assert_eq!(renard.get("/v1/operations").await.status.as_u16(), 200, "he has one company");
+    // Whoever is an admin in all of his companies may; and the operator.
+    let role = json!({ "name": "renard", "role": "auditor", "company": COMPANY });
+    assert_eq!(vera.post_json("/v1/users", &role).await.status.as_u16(), 201);
+    // Once he belongs to the company, its admin gives him more roles there.
+    let role = json!({ "name": "renard", "role": "approver" });
+    assert_eq!(ada.post_json("/v1/users", &role).await.status.as_u16(), 201);
+}
+
+#[tokio::test]
+async fn no_two_humans_have_names_that_differ_by_case_only() {
+    let installation = embedded().await;
+    let daemon = installation.start().await;
+    let ada = daemon.sign_in("ada").await;
+    let twin = json!({ "name": "Marie", "role": "approver", "password": PASSWORD });
+    ada.post_json("/v1/users", &twin).await.is_problem(409, "user_exists");
+    let add = ["user", "add", "MARIE", "--role", "approver", "--company", COMPANY];
+    let refused =
+        installation.run(&[&add[..], &["--password-stdin"]].concat(), "a long password\n");
+    assert_eq!(refused.status.code(), Some(1));
+}

@@ -1,10 +1,15 @@
 //! What may happen between a vote and the payment.
 
+use countersign::domain::decision::Level;
+use countersign::domain::names::Name;
+use countersign::domain::operation::Status;
+use countersign::gateway::ApprovalError;
+use countersign_erp_source::VopResult;
 use serde_json::json;
-use tokio::task::JoinSet;
 
 use super::{Office, approve, is_pending};
-use crate::daemon::{ACME, COMPANY, Installation, pay};
+use crate::bent::Scene;
+use crate::daemon::{COMPANY, Installation, pay};
 use crate::support::on_both;
 
 /// More failed reads than any test waits for.
@@ -163,29 +168,26 @@ async fn a_revoked_mandate_and_a_disabled_principal_cancel_what_is_approved_and_
 
 #[tokio::test]
 async fn what_changes_between_vote_and_order_goes_back_to_the_humans() {
-    let office = Office::new().await;
-    let daemon = &office.daemon;
-    let paul = daemon.sign_in("paul").await;
-    let pending = office.four_eyes("k1").await;
-    // The second look at the payee, after the claim, is slow; meanwhile the bank says otherwise.
-    daemon.slow("vop", "0s").await;
-    daemon.slow("vop", "3s").await;
-    let mut voting = JoinSet::new();
-    let (voter, id, hash) = (paul.clone(), pending.text("/id"), pending.text("/operation_hash"));
-    voting.spawn(async move { super::vote(&voter, &id, &hash).await });
-    daemon
-        .until("claimed", async || {
-            let path = format!("/v1/operations/{}", pending.text("/id"));
-            office.agent.get(&path).await.text("/status") == "executing"
-        })
-        .await;
-    daemon.put_vop("ACME SAS", ACME, "close_match").await;
-    let answers = voting.join_all().await;
-    let seen = office.agent.until_only(daemon, "pending").await;
-    assert_eq!(seen.json["approval"]["granted_by"], json!([]), "{answers:?} {}", seen.json);
-    assert_eq!(daemon.payments().await, []);
-    let reasons = seen.reasons();
+    let scene = Scene::new().await;
+    scene.installation.add_user("paul", "approver", COMPANY);
+    let paul = Name::parse("paul").unwrap();
+    let pending = scene.propose("k", &pay("INV-1", "V-100", "700.00")).await;
+    let hash = pending.substance.hash.clone().unwrap();
+    // The bank says otherwise when everything is decided once more after the claim.
+    scene.bends.vop.set_after_first(|answer| {
+        answer.as_mut().unwrap().result = VopResult::CloseMatch { actual_name: None };
+    });
+    scene.gateway.approve(&paul, &pending.id, &hash).await.unwrap();
+    let back = scene.operations().await.remove(0);
+    assert_eq!((back.status, back.level), (Status::Pending, Level::FourEyes), "{back:?}");
+    assert_eq!((back.granted_by.len(), scene.bends.sent(), scene.reserved().await), (0, 0, 0));
+    let reasons = &back.decision.reasons;
     assert!(reasons.iter().any(|id| id == "vop-close-match-needs-four-eyes"), "{reasons:?}");
-    approve(&paul, &seen).await.is_executed();
-    assert_eq!(daemon.payments().await.len(), 1);
+    let changed = back.substance.hash.clone().unwrap();
+    assert_ne!(changed, hash);
+    let old = scene.gateway.approve(&paul, &pending.id, &hash).await;
+    assert!(matches!(old, Err(ApprovalError::Changed)), "{old:?}");
+    let paid = scene.gateway.approve(&paul, &pending.id, &changed).await.unwrap();
+    assert_eq!((paid.status, scene.bends.sent()), (Status::Executed, 1), "{paid:?}");
+    scene.close().await;
 }
