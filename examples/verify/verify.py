@@ -376,11 +376,11 @@ class Verifier:
             if decided is not None:
                 self.decisions += 1
                 self.decided[operation] = decided
-        if receipt["kind"] == "claim":
+        if receipt["kind"] in ("vote", "claim"):
             data, decided = receipt["data"], self.decided.get(operation)
             expect(
                 isinstance(data, dict) and decided is not None and data.get("hash") == decided,
-                "it claims what was not decided before it",
+                f"it is a {receipt['kind']} on what was not decided before it",
             )
 
     def head(self, last: bytes) -> Head:

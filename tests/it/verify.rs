@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 
 use crate::daemon::{FOX_SOURCE, Installation, NOBODYS, pay, pay_to};
 use crate::support::report;
+use crate::votes::{Office, approve, is_pending};
 
 const PYTHON: &str = "COUNTERSIGN_TEST_PYTHON";
 
@@ -134,7 +135,7 @@ struct Exports {
 impl Exports {
     async fn make() -> Self {
         let installation = Installation::new();
-        installation.add_principal();
+        Office::people(&installation);
         installation.add_user("otto", "accountant", "red-fox");
         let tokens = [
             installation.mandate(&["--budget", "20000.00"]),
@@ -152,7 +153,8 @@ impl Exports {
         let thiefs = agent.propose("b", &pay_to("INV-2", &json!(NOBODYS), "340.00")).await;
         thiefs.is_denied(403, "provenance", "payee_not_on_file");
         let large = agent.propose("c", &pay("INV-3", "V-100", "8000.00")).await;
-        assert_eq!(large.text("/status"), "pending");
+        is_pending(&large, "step_up");
+        approve(&daemon.sign_in("marie").await, &large).await.is_executed();
         agent.propose("d", &pay("INV-2", "V-200", "340.00")).await.is_executed();
         daemon.stop();
         let (text, company) = (export(&[]), export(&["--company", "blue-sparrow"]));
@@ -288,7 +290,7 @@ async fn both_verifiers_say_that_a_real_export_is_good() {
     assert!(text.contains("INV-1") && !text.contains("FOX-1") && !text.contains("otto"), "{text}");
     let said = Given { export: text, ..Given::default() }.ask_python(&python);
     said.is_good(&format!("can be read of company blue-sparrow, {hidden} are digests"));
-    said.is_good("3 decisions have the hash of what was decided on");
+    said.is_good("4 decisions have the hash of what was decided on");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Changes by whoever has the key, in receipts that nothing kept vouches for: other spellings of the
 //! same thing, and receipts that contradict themselves or each other.
 
-use countersign::receipts::Digest;
+use countersign::receipts::{Digest, ReceiptKind};
 use serde_json::Value;
 
 use super::planted::{
@@ -229,13 +229,19 @@ pub(super) fn contradictions(scene: &Scene<'_>) {
             let at = claim(export);
             export.edit(at, ",\"hash\":\"", ",\"hash\":\"00");
         },
-        "it claims what was not decided before it",
+        "it is a claim on what was not decided before it",
+        Good,
+    );
+    scene.signed(
+        "a vote on what was not decided",
+        |export| export.edit(export.find(ReceiptKind::Vote), ",\"hash\":\"", ",\"hash\":\"00"),
+        "it is a vote on what was not decided before it",
         Good,
     );
     scene.signed(
         "a claim without its decision",
         |export| drop(export.entries.remove(decision(export))),
-        "it claims what was not decided before it",
+        "it is a claim on what was not decided before it",
         Good,
     );
     scene.signed(

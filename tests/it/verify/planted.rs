@@ -120,6 +120,13 @@ async fn every_change_to_the_chain_is_found() {
     with_scene(|scene| {
         receipts(scene);
         places(scene);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn every_change_to_a_line_is_found() {
+    with_scene(|scene| {
         lines(scene);
         ends(scene);
     })
