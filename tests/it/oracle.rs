@@ -30,6 +30,7 @@ mod rules;
 mod shrink;
 mod stage;
 mod steps;
+mod votes;
 mod words;
 mod world;
 

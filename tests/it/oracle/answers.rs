@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::books::{Books, Deal, Known, Operation, Status};
 use super::forms::{self, Asked};
-use super::judge::{Asking, Found, Judge, Verdict, http_status};
+use super::judge::{Answerable, Asking, Found, Judge, Verdict, erp_refuses, http_status};
 use super::words::Proposal;
 use super::world::{World, euros};
 
@@ -52,13 +52,18 @@ impl Answer {
     pub(super) fn tells_nothing_of(&self, foreign: &[&str]) -> Done {
         let numbers =
             ["00000000", "FR1420041010050500013M02606", "BE62510007547061", "BE68539007547034"];
-        match foreign.iter().chain(&numbers).find(|text| self.text.contains(**text)) {
+        self.hides(foreign)?;
+        self.hides(&numbers)
+    }
+
+    pub(super) fn hides(&self, secrets: &[&str]) -> Done {
+        match secrets.iter().find(|text| self.text.contains(**text)) {
             Some(told) => Err(format!("`{told}` is told: {}", self.text)),
             None => Ok(()),
         }
     }
 
-    fn is_problem(&self, status: u16, codes: &[&str]) -> Done {
+    pub(super) fn is_problem(&self, status: u16, codes: &[&str]) -> Done {
         if self.status == status && codes.contains(&self.text("/code")) {
             Ok(())
         } else {
@@ -67,7 +72,7 @@ impl Answer {
     }
 
     /// Whether it is that verdict on a proposal.
-    fn is(&self, verdict: &Verdict, prepare: bool) -> bool {
+    fn is(&self, verdict: &Verdict, comes_to: Comes) -> bool {
         let found = (self.status, self.text("/status"), self.text("/decision/effect"));
         let stage = self.text("/decision/stage");
         let reasons = self.reasons();
@@ -84,16 +89,33 @@ impl Answer {
             }
             Verdict::Permitted(level, rules) => {
                 let effect = ["allow", "step_up", "four_eyes"][usize::from(*level)];
-                let (status, word) = match (prepare, level) {
-                    (true, _) => (200, "prepared"),
-                    (false, 0) => (201, "executed"),
-                    (false, _) => (202, "pending"),
+                let (status, word) = match comes_to {
+                    Comes::Preparing => (200, "prepared"),
+                    Comes::Waiting => (202, "pending"),
+                    Comes::Paying => (201, "executed"),
+                    Comes::Refusing => (200, "failed"),
                 };
+                if word == "failed" {
+                    let why = stage == "execution" && reasons.contains("erp_refused");
+                    return found == (status, word, effect) && why;
+                }
                 let asks = word != "pending" || self.text("/approval/level") == effect;
                 found == (status, word, effect) && stage == "policy" && reasons == *rules && asks
             }
         }
     }
+}
+
+/// What a permitted proposal comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Comes {
+    /// Nothing yet: it is prepared.
+    Preparing,
+    /// It waits for a human.
+    Waiting,
+    Paying,
+    /// An order that the ERP's own side refuses.
+    Refusing,
 }
 
 /// How much was tried, and what came of it.
@@ -149,6 +171,14 @@ impl Truth {
         (!why.is_empty()).then_some(why)
     }
 
+    /// Whether a freeze stands in the way of an operation.
+    pub(super) fn is_frozen(&self, at: usize) -> bool {
+        let operation = &self.books.operations[at];
+        let company = operation.caller.company;
+        let vendor = operation.vendor;
+        vendor.is_some_and(|vendor| self.books.is_frozen(company, vendor))
+    }
+
     /// Takes the answer to a proposal in.
     pub(super) fn proposed(&mut self, proposal: &Proposal, answer: &Answer) -> Done {
         self.tally.proposals += 1;
@@ -171,7 +201,7 @@ impl Truth {
         if answer.replayed {
             return Err(format!("a new key is answered as an old one: {}", answer.text));
         }
-        let asking = Asking { mandate: proposal.mandate, operation: None, may_begin_to_wait: true };
+        let asking = Asking { mandate: proposal.mandate, operation: None, held: None };
         let operation = Operation {
             id: answer.text("/id").to_owned(),
             mandate: proposal.mandate,
@@ -182,17 +212,21 @@ impl Truth {
             content,
             until: 0,
             bill: None,
+            vendor: None,
+            held: (0, BTreeSet::new()),
+            hash: String::new(),
+            bound: String::new(),
             deal: None,
         };
         self.books.operations.push(operation);
         let at = self.books.operations.len() - 1;
-        let done = self.decided(at, asking, answer);
+        let done = self.decided(at, &asking, answer);
         self.books.keys.insert(key, at);
         done
     }
 
     /// Finds the verdict that an answer is, and notes what follows.
-    fn decided(&mut self, at: usize, asking: Asking, answer: &Answer) -> Done {
+    pub(super) fn decided(&mut self, at: usize, asking: &Asking, answer: &Answer) -> Done {
         let operation = &self.books.operations[at];
         if operation.id.is_empty() || operation.id != answer.text("/id") {
             return Err(format!("another operation is answered: {}", answer.text));
@@ -202,17 +236,33 @@ impl Truth {
         }
         let judge = Judge { world: &self.world, books: &self.books, racing: &self.racing };
         let read = forms::read(&operation.content);
-        let verdicts = match &read {
-            Err(wrong) => vec![Verdict::Denied("contract", wrong.clone())],
+        let answers = match &read {
+            Err(wrong) => vec![Verdict::Denied("contract", wrong.clone()).unbound()],
             Ok(asked) => judge.answers(asked, asking),
         };
-        let commits = asking.operation.is_some();
-        let prepare = operation.prepared && !commits;
-        let Some(verdict) = verdicts.iter().find(|verdict| answer.is(verdict, prepare)) else {
-            return Err(format!("answered {} {}, not {verdicts:?}", answer.status, answer.text));
-        };
-        let verdict = verdict.clone();
         let found = read.as_ref().ok().map(|asked| judge.find(asked, operation.caller.company));
+        let refuses = match &found {
+            Some(Ok(found)) => erp_refuses(operation.caller.company, &found.account.number),
+            Some(Err(_)) | None => false,
+        };
+        let comes = |one: &Answerable| {
+            let asks = matches!(one.verdict, Verdict::Permitted(level, _) if level > 0);
+            let approved = asking.held.is_some() && one.bound == operation.bound;
+            if operation.prepared && asking.operation.is_none() {
+                Comes::Preparing
+            } else if asks && !approved {
+                Comes::Waiting
+            } else if refuses {
+                Comes::Refusing
+            } else {
+                Comes::Paying
+            }
+        };
+        let right = answers.iter().find(|one| answer.is(&one.verdict, comes(one)));
+        let Some(right) = right.cloned() else {
+            return Err(format!("answered {} {}, not {answers:?}", answer.status, answer.text));
+        };
+        let comes = comes(&right);
         let (Ok(asked), Some(Ok(found))) = (&read, found) else {
             let operation = &mut self.books.operations[at];
             operation.status = Status::Denied;
@@ -220,20 +270,21 @@ impl Truth {
             operation.prepared &= asking.operation.is_none();
             return Ok(());
         };
-        self.learned(at, asking, asked, &found, &verdict, answer)
+        self.learned(at, asking, asked, &found, (right, comes), answer)
     }
 
     fn learned(
         &mut self,
         at: usize,
-        asking: Asking,
+        asking: &Asking,
         asked: &Asked,
         found: &Found,
-        verdict: &Verdict,
+        right: (Answerable, Comes),
         answer: &Answer,
     ) -> Done {
+        let (Answerable { verdict, bound }, comes) = right;
         let company = self.books.operations[at].caller.company;
-        let looked = match verdict {
+        let looked = match &verdict {
             Verdict::Denied(stage, reasons) => {
                 (*stage == "policy" && !reasons.contains(&"currency_needs_rate"))
                     || reasons.contains(&"too_many_pending")
@@ -242,7 +293,7 @@ impl Truth {
         };
         if looked {
             self.books.observe(&self.world, company, found.vendor);
-            if let Verdict::Barred(rules) = verdict
+            if let Verdict::Barred(rules) = &verdict
                 && rules.contains("account-changed-in-erp-never-paid")
                 && let Some(all) = self.books.seen.get_mut(&(company, found.vendor))
                 && let Some(seen) = all.get_mut(&found.account.record)
@@ -253,24 +304,32 @@ impl Truth {
         self.world.touch(company, found.bill);
         let hour = self.world.hour;
         let operation = &mut self.books.operations[at];
-        (operation.bill, operation.mandate) = (Some(found.bill), asking.mandate);
+        (operation.bill, operation.vendor) = (Some(found.bill), Some(found.vendor));
+        operation.mandate = asking.mandate;
         operation.stage = answer.text("/decision/stage").to_owned();
         operation.prepared &= asking.operation.is_none();
-        let level = match verdict {
-            Verdict::Denied(..) | Verdict::Barred(_) => {
-                operation.status = Status::Denied;
-                return Ok(());
-            }
-            Verdict::Permitted(level, _) => *level,
+        let Verdict::Permitted(level, rules) = verdict else {
+            operation.status = Status::Denied;
+            return Ok(());
         };
-        if operation.prepared {
-            (operation.status, operation.until) = (Status::Prepared, hour + 24);
-        } else if level > 0 {
-            (operation.status, operation.until) = (Status::Pending, hour + 72);
-        } else {
-            operation.status = Status::Executed;
-            self.executed(at, asked, found, level);
-            self.check_result(asked, company, found, answer)?;
+        answer.text("/operation_hash").clone_into(&mut operation.hash);
+        (operation.held, operation.bound) = ((level, rules), bound);
+        match comes {
+            Comes::Preparing => {
+                (operation.status, operation.until) = (Status::Prepared, hour + 24);
+            }
+            Comes::Waiting => {
+                operation.status = Status::Pending;
+                if asking.held.is_none() {
+                    operation.until = hour + 72;
+                }
+            }
+            Comes::Refusing => operation.status = Status::Failed,
+            Comes::Paying => {
+                operation.status = Status::Executed;
+                self.executed(at, asked, found, level);
+                self.check_result(asked, company, found, answer)?;
+            }
         }
         Ok(())
     }
@@ -313,7 +372,7 @@ impl Truth {
     }
 
     /// An answer that only says how an operation is.
-    fn repeated(&self, at: usize, answer: &Answer, replay: bool) -> Done {
+    pub(super) fn repeated(&self, at: usize, answer: &Answer, replay: bool) -> Done {
         let operation = &self.books.operations[at];
         let word = operation.status.word();
         let status = if replay { http_status(operation.status, &operation.stage) } else { 200 };
@@ -349,8 +408,8 @@ impl Truth {
         if operation.status != Status::Prepared {
             return answer.is_problem(409, &["not_committable"]);
         }
-        let asking = Asking { mandate, operation: Some(at), may_begin_to_wait: true };
-        self.decided(at, asking, answer)
+        let asking = Asking { mandate, operation: Some(at), held: None };
+        self.decided(at, &asking, answer)
     }
 
     pub(super) fn cancelled(&mut self, at: usize, mandate: usize, answer: &Answer) -> Done {

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use super::judge::Held;
 use super::world::{DAY, World};
 
 /// Who acts under a mandate.
@@ -36,6 +37,8 @@ pub(super) enum Status {
     Denied,
     Cancelled,
     Expired,
+    Rejected,
+    Failed,
 }
 
 impl Status {
@@ -47,6 +50,8 @@ impl Status {
             Self::Denied => "denied",
             Self::Cancelled => "cancelled",
             Self::Expired => "expired",
+            Self::Rejected => "rejected",
+            Self::Failed => "failed",
         }
     }
 }
@@ -84,6 +89,12 @@ pub(super) struct Operation {
     pub(super) until: i64,
     /// Which bill it is about, where it came so far.
     pub(super) bill: Option<usize>,
+    pub(super) vendor: Option<usize>,
+    /// How many humans it needs, and the rules that ask for them.
+    pub(super) held: Held,
+    /// The hash that was answered last, and what it covers, in the test's own words.
+    pub(super) hash: String,
+    pub(super) bound: String,
     pub(super) deal: Option<Deal>,
 }
 
@@ -111,6 +122,10 @@ pub(super) struct Books {
     pub(super) mandates: Vec<Mandate>,
     pub(super) operations: Vec<Operation>,
     pub(super) keys: BTreeMap<(Caller, String), usize>,
+    /// The freeze that is in force: its id, company, and vendor or all of them.
+    pub(super) frozen: Option<(String, usize, Option<usize>)>,
+    /// When a bill was rejected, and of which principal, by company and bill.
+    pub(super) rejections: BTreeMap<(usize, usize), Vec<(i64, &'static str)>>,
     /// By company and vendor, then by record.
     pub(super) seen: BTreeMap<(usize, usize), BTreeMap<u32, Seen>>,
 }
@@ -172,6 +187,13 @@ impl Books {
         for (_, gone) in seen.iter_mut().filter(|(record, _)| !present.contains(record)) {
             (gone.known, gone.active) = (Known::Changed, false);
         }
+    }
+
+    pub(super) fn is_frozen(&self, company: usize, vendor: usize) -> bool {
+        let stops = |(_, of, which): &(String, usize, Option<usize>)| {
+            *of == company && which.is_none_or(|which| which == vendor)
+        };
+        self.frozen.as_ref().is_some_and(stops)
     }
 
     /// What left, or may have left: all executed operations.

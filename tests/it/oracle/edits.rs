@@ -173,7 +173,10 @@ impl Edit {
             New::Honest => {}
             New::Twin => {
                 match dice.below(5) {
-                    0 => bill.reference = twin.reference.as_deref().map(respelt),
+                    0 => {
+                        let reference = twin.reference.as_deref();
+                        bill.reference = reference.map(|text| respelt(text, self.more));
+                    }
                     1 => bill.reference = twin.reference,
                     2 => (bill.total, bill.date) = (twin.total, twin.date + 5),
                     3 => (bill.total, bill.date) = (twin.total, twin.date - 6),
@@ -245,7 +248,7 @@ impl Edit {
                 let other = &others[self.more % others.len()];
                 bill.reference = match self.more % 4 {
                     0 => other.clone(),
-                    1 => other.as_deref().map(respelt),
+                    1 => other.as_deref().map(|text| respelt(text, self.more / 4)),
                     2 => None,
                     _ => Some(format!("New/{}", self.more)),
                 };
@@ -456,7 +459,20 @@ fn named(vendors: &[Vendor], own: usize, number: &str) -> Option<(usize, u32)> {
     others.next().filter(|_| others.next().is_none())
 }
 
-/// The same reference as people write it differently.
-fn respelt(reference: &str) -> String {
-    format!(" {}", reference.to_lowercase().replace('/', " - "))
+/// The same reference as people, or thieves, write it differently.
+fn respelt(reference: &str, nth: usize) -> String {
+    let (words, number) = reference.rsplit_once('-').unwrap_or((reference, ""));
+    match nth % 5 {
+        0 => format!(" {}", reference.to_lowercase().replace('/', " - ")),
+        1 => format!("{words}-000{number}"),
+        2 => format!("{words}{number}"),
+        3 => reference.replace('1', "l").replace('0', "O"),
+        _ => reference.chars().map(wide).collect(),
+    }
+}
+
+/// A digit of the width that Chinese texts have.
+fn wide(c: char) -> char {
+    let digit = c.to_digit(10).and_then(|digit| char::from_u32(0xff10 + digit));
+    digit.unwrap_or(c)
 }

@@ -34,6 +34,7 @@ pub(super) const AMOUNTS: [(usize, i64); 18] = [
 
 pub(super) fn world(dice: &mut Dice) -> World {
     let mut world = World::empty();
+    world.crew = dice.index();
     for company in [0, 1] {
         for _ in 0..VENDORS[company] {
             let vendor = vendor(&mut world, company, dice);

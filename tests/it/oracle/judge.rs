@@ -3,6 +3,7 @@
 //!
 //! Where the design leaves open what the gateway can have noticed, there are several answers.
 
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 use super::books::{Books, Deal, Known, Status};
@@ -21,6 +22,32 @@ pub(super) enum Verdict {
     Permitted(u8, BTreeSet<&'static str>),
 }
 
+/// An answer that may be given, and what a human's vote would be bound to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Answerable {
+    pub(super) verdict: Verdict,
+    /// All that is decided on, in words. Another text is another hash.
+    pub(super) bound: String,
+}
+
+impl Verdict {
+    /// A level, with its rules, never falls while an operation is pending (API 3).
+    fn not_below(self, held: Option<&Held>) -> Self {
+        let (Self::Permitted(level, rules), Some((least, kept))) = (&self, held) else {
+            return self;
+        };
+        match level.cmp(least) {
+            Ordering::Less => Self::Permitted(*least, kept.clone()),
+            Ordering::Equal => Self::Permitted(*level, rules | kept),
+            Ordering::Greater => self,
+        }
+    }
+
+    pub(super) fn unbound(self) -> Answerable {
+        Answerable { verdict: self, bound: String::new() }
+    }
+}
+
 /// A proposal that came through to the records.
 pub(super) struct Found {
     pub(super) bill: usize,
@@ -31,12 +58,16 @@ pub(super) struct Found {
 }
 
 /// Who asks, and which operation it is, if it is one that is there already.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Asking {
     pub(super) mandate: usize,
     pub(super) operation: Option<usize>,
-    pub(super) may_begin_to_wait: bool,
+    /// What asked for humans while it is pending, and never lets go.
+    pub(super) held: Option<Held>,
 }
+
+/// A level, and the rules that asked for it.
+pub(super) type Held = (u8, BTreeSet<&'static str>);
 
 pub(super) struct Judge<'a> {
     pub(super) world: &'a World,
@@ -76,43 +107,78 @@ impl Judge<'_> {
     }
 
     /// What may be answered to a proposal in good form.
-    pub(super) fn answers(&self, asked: &Asked, asking: Asking) -> Vec<Verdict> {
+    pub(super) fn answers(&self, asked: &Asked, asking: &Asking) -> Vec<Answerable> {
         let company = self.books.mandates[asking.mandate].caller.company;
         let found = match self.find(asked, company) {
             Ok(found) => found,
-            Err(wrong) => return vec![Verdict::Denied("provenance", wrong)],
+            Err(wrong) => return vec![Verdict::Denied("provenance", wrong).unbound()],
         };
-        let mut verdicts = Vec::new();
+        let mut answers = Vec::new();
         // Of two calls at the same moment one may see the other half done.
         let raced = self.is_raced(company, found.bill);
         if raced {
-            verdicts.push(Verdict::Denied("execution", vec!["operation_in_progress"]));
+            answers.push(Verdict::Denied("execution", vec!["operation_in_progress"]).unbound());
         }
         let refused = self.standing(asked, company, &found, asking);
         let blocked = refused.is_some();
         if let Some(refused) = refused {
             let in_the_way = matches!(&refused, Verdict::Denied("execution", _));
-            verdicts.push(refused);
+            answers.push(refused.unbound());
             if !in_the_way || !raced {
-                return verdicts;
+                return answers;
             }
         }
         let bill = &self.world.companies[company].bills[found.bill];
         if bill.currency != "EUR" {
-            verdicts.push(Verdict::Denied("policy", vec!["currency_needs_rate"]));
-            return verdicts;
+            answers.push(Verdict::Denied("policy", vec!["currency_needs_rate"]).unbound());
+            return answers;
         }
         for facts in self.possible_facts(asked, company, &found) {
-            let mut verdict = rules::decide(&facts);
-            if let Verdict::Permitted(level, _) = verdict {
-                verdict = self.sums(asked, company, &found, asking, level).unwrap_or(verdict);
+            let mut verdict = rules::decide(&facts).not_below(asking.held.as_ref());
+            let mut bound = String::new();
+            if let Verdict::Permitted(level, rules) = &verdict {
+                bound = self.bound(&facts, company, &found, *level, rules);
+                let refused = self.sums(asked, company, &found, asking, *level);
+                verdict = refused.unwrap_or(verdict);
             }
-            let may_be = !blocked || !matches!(verdict, Verdict::Permitted(..));
-            if may_be && !verdicts.contains(&verdict) {
-                verdicts.push(verdict);
+            let answer = Answerable { verdict, bound };
+            let may_be = !blocked || !matches!(answer.verdict, Verdict::Permitted(..));
+            if may_be && !answers.contains(&answer) {
+                answers.push(answer);
             }
         }
-        verdicts
+        answers
+    }
+
+    /// What the operation hash covers of it (DESIGN 2, "What an approval covers"): no age, no sum.
+    fn bound(
+        &self,
+        facts: &Facts,
+        company: usize,
+        found: &Found,
+        level: u8,
+        rules: &BTreeSet<&'static str>,
+    ) -> String {
+        let own = &self.world.companies[company];
+        let (bill, vendor) = (&own.bills[found.bill], &own.vendors[found.vendor]);
+        let barred = if level == 0 { &BTreeSet::new() } else { rules };
+        let ageless = Facts {
+            approved_days: 0,
+            amount: 0,
+            vendor_day: 0,
+            vendor_month: 0,
+            company_day: 0,
+            ..facts.clone()
+        };
+        format!(
+            "{ageless:?} {:?} {} {} {} {} {} {level} {barred:?}",
+            bill.reference,
+            bill.total,
+            bill.residual(),
+            vendor.name,
+            found.account.record,
+            found.account.number,
+        )
     }
 
     /// Whether something was just done about the bill by a call of the same moment.
@@ -130,7 +196,7 @@ impl Judge<'_> {
         asked: &Asked,
         company: usize,
         found: &Found,
-        asking: Asking,
+        asking: &Asking,
     ) -> Option<Verdict> {
         let mandate = &self.books.mandates[asking.mandate];
         let (spent, calls) = self.books.taken(asking.mandate);
@@ -149,9 +215,19 @@ impl Judge<'_> {
         if self.pinned(company, found.bill).is_some_and(|total| paid >= total) {
             held.push("already_paid");
         }
+        let rejected = |(hour, principal): &(i64, &str)| {
+            *principal == mandate.caller.principal && self.world.hour - hour < DAY
+        };
+        let rejections = self.books.rejections.get(&(company, found.bill));
+        if rejections.is_some_and(|all| all.iter().any(rejected)) && asking.held.is_none() {
+            held.push("recently_rejected");
+        }
         let live = self.books.live(company, found.bill);
         if live.is_some_and(|live| Some(live) != asking.operation) {
             held.push("operation_in_progress");
+        }
+        if self.books.is_frozen(company, found.vendor) {
+            held.push("frozen");
         }
         (!held.is_empty()).then_some(Verdict::Denied("execution", held))
     }
@@ -168,7 +244,7 @@ impl Judge<'_> {
         asked: &Asked,
         company: usize,
         found: &Found,
-        asking: Asking,
+        asking: &Asking,
         level: u8,
     ) -> Option<Verdict> {
         let bill = &self.world.companies[company].bills[found.bill];
@@ -185,7 +261,7 @@ impl Judge<'_> {
         if !wrong.is_empty() {
             return Some(Verdict::Denied("policy", wrong));
         }
-        let waits = level > 0 && asking.may_begin_to_wait;
+        let waits = level > 0 && asking.held.is_none();
         let crowded = self.books.pending_under(asking.mandate) >= 20;
         (waits && crowded).then_some(Verdict::Denied("execution", vec!["too_many_pending"]))
     }
@@ -210,7 +286,7 @@ impl Judge<'_> {
             own: OWN[company].iter().any(|(_, own)| own == number),
             vop: self.world.says(&vendor.name, number),
             sanctioned: self.world.sanctioned.contains(number),
-            shared: self.is_shared(company, found),
+            shared_with: self.shared_with(company, found),
             approved_days: 0,
             amount: asked.amount,
             vendor_day: self.books.automatic(company, Some(found.vendor), hour, DAY),
@@ -269,28 +345,39 @@ impl Judge<'_> {
         first.map_or(0, |hour| (self.world.hour - hour) / DAY)
     }
 
-    /// Whether a credit note of the vendor is open.
+    /// Whether the vendor owes something back: an open credit note, more paid than a bill says, or
+    /// something paid on what is no posted bill any more.
     fn has_credit(&self, company: usize, vendor: usize) -> bool {
-        let of_vendor = |bill: &&Bill| bill.vendor == vendor && bill.is_note;
-        let mut notes = self.world.companies[company].bills.iter().filter(of_vendor);
-        notes.any(|note| note.state == State::Posted && note.residual() > 0)
+        let owes = |bill: &Bill| {
+            let posted = bill.state == State::Posted;
+            if bill.is_note {
+                posted && bill.residual() > 0
+            } else {
+                bill.residual() < 0 || (!posted && bill.paid > 0)
+            }
+        };
+        let bills = &self.world.companies[company].bills;
+        bills.iter().any(|bill| bill.vendor == vendor && owes(bill))
     }
 
-    /// Whether another vendor of the company has the number on an active account, or had it when
+    /// How many other vendors of the company have the number on an active account, or had it when
     /// the gateway last looked.
-    fn is_shared(&self, company: usize, found: &Found) -> bool {
+    fn shared_with(&self, company: usize, found: &Found) -> usize {
         let number = &found.account.number;
-        let others = self.world.companies[company].vendors.iter().enumerate();
-        let now = others
-            .filter(|(other, _)| *other != found.vendor)
-            .any(|(_, vendor)| vendor.active().any(|account| account.number == *number));
+        let vendors = self.world.companies[company].vendors.iter().enumerate();
+        let now = vendors
+            .filter(|(_, vendor)| vendor.active().any(|account| account.number == *number))
+            .map(|(other, _)| other);
         let before = self
             .books
             .seen
             .iter()
-            .filter(|((of, other), _)| *of == company && *other != found.vendor)
-            .any(|(_, seen)| seen.values().any(|seen| seen.active && seen.number == *number));
-        now || before
+            .filter(|((of, _), _)| *of == company)
+            .filter(|(_, all)| all.values().any(|seen| seen.active && seen.number == *number))
+            .map(|((_, other), _)| *other);
+        let mut others: BTreeSet<usize> = now.chain(before).collect();
+        others.remove(&found.vendor);
+        others.len()
     }
 
     /// Whether another bill looks like this one. A draft or a cancelled one may count or not.
@@ -301,10 +388,10 @@ impl Judge<'_> {
         let same = |other: Option<&str>| {
             reference.is_some() && other.map(folded).as_deref() == reference.as_deref()
         };
-        let word = |other: Option<&str>, total: i64, date: i64| {
+        let word = |other: Option<&str>, total: i64, currency: &str, date: i64| {
             if same(other) {
                 Duplicate::Likely
-            } else if total == this.total && near(date) {
+            } else if (total, currency) == (this.total, this.currency) && near(date) {
                 Duplicate::Similar
             } else {
                 Duplicate::None
@@ -312,10 +399,10 @@ impl Judge<'_> {
         };
         let (mut least, mut most) = (Duplicate::None, Duplicate::None);
         for (at, other) in self.world.companies[company].bills.iter().enumerate() {
-            if at == bill || other.vendor != this.vendor || other.currency != this.currency {
+            if at == bill || other.vendor != this.vendor {
                 continue;
             }
-            let found = word(other.reference.as_deref(), other.total, other.date);
+            let found = word(other.reference.as_deref(), other.total, other.currency, other.date);
             most = most.max(found);
             if other.state == State::Posted && !other.is_note {
                 least = least.max(found);
@@ -323,7 +410,7 @@ impl Judge<'_> {
         }
         for deal in self.books.deals() {
             if deal.company == company && deal.bill != bill && deal.vendor == this.vendor {
-                let found = word(deal.reference.as_deref(), deal.total, deal.date);
+                let found = word(deal.reference.as_deref(), deal.total, "EUR", deal.date);
                 (least, most) = (least.max(found), most.max(found));
             }
         }
@@ -353,9 +440,29 @@ fn payee<'a>(
     Some((account, certain))
 }
 
-/// A reference as it is compared: its letters and digits, in one case.
+/// A reference as it is compared: its letters and digits in one case, look-alikes as one, without
+/// the zeros that lead a number.
 fn folded(reference: &str) -> String {
-    reference.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_uppercase).collect()
+    let mut text = String::new();
+    for c in reference.chars().flat_map(char::to_uppercase) {
+        let plain = match c {
+            '\u{ff10}'..='\u{ff19}' => char::from_digit(u32::from(c) - 0xff10, 10).unwrap_or(c),
+            'O' => '0',
+            'I' | 'L' => '1',
+            c => c,
+        };
+        let leads = !text.ends_with(|last: char| last.is_ascii_digit());
+        if plain.is_alphanumeric() && !(plain == '0' && leads) {
+            text.push(plain);
+        }
+    }
+    text
+}
+
+/// Whether the ERP's own side refuses an order to that account, which no fact of the company tells:
+/// it is another company's own.
+pub(super) fn erp_refuses(company: usize, number: &str) -> bool {
+    OWN[1 - company].iter().any(|(_, own)| *own == number)
 }
 
 /// The HTTP status of an operation as an answer.
@@ -365,7 +472,11 @@ pub(super) fn http_status(status: Status, stage: &str) -> u16 {
         Status::Pending => 202,
         Status::Denied if stage == "contract" => 422,
         Status::Denied => 403,
-        Status::Prepared | Status::Cancelled | Status::Expired => 200,
+        Status::Prepared
+        | Status::Cancelled
+        | Status::Expired
+        | Status::Rejected
+        | Status::Failed => 200,
     }
 }
 

@@ -1,6 +1,6 @@
 //! A plan played on a running daemon, step by step, each answer compared with what the oracle says.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use reqwest::{Client, Method};
 use serde_json::{Value, json};
@@ -34,9 +34,11 @@ pub(super) struct Failure {
 pub(super) struct Play<'a> {
     pub(super) truth: Truth,
     pub(super) audit: Audit,
-    daemon: &'a Daemon,
+    pub(super) daemon: &'a Daemon,
     stage: &'a Stage,
-    client: Client,
+    pub(super) client: Client,
+    /// Tokens of humans, and since when.
+    pub(super) sessions: BTreeMap<&'static str, (String, i64)>,
     /// The next new key.
     pub(super) fresh: usize,
     story: Vec<String>,
@@ -92,8 +94,16 @@ pub(super) async fn play(stage: &Stage, world: World, steps: &[Step]) -> Result<
     books.adopt(&world);
     let audit = Audit::new(&world);
     let truth = Truth { world, books, tally: Tally::default(), racing: BTreeSet::new() };
-    let mut play =
-        Play { truth, audit, daemon: &daemon, stage, client: http(), fresh: 0, story: Vec::new() };
+    let mut play = Play {
+        truth,
+        audit,
+        daemon: &daemon,
+        stage,
+        client: http(),
+        sessions: BTreeMap::new(),
+        fresh: 0,
+        story: Vec::new(),
+    };
     for (at, step) in steps.iter().enumerate() {
         let mut done = play.step(step).await;
         if done.is_ok() && (at % AUDIT_EVERY == 0 || at + 1 == steps.len()) {
@@ -148,8 +158,29 @@ impl Play<'_> {
                 }
                 Ok(())
             }
+            Step::Vote { nth, by, word } => self.vote(*nth, *by, *word).await,
+            Step::Freeze(nth) => {
+                self.freeze(*nth);
+                Ok(())
+            }
             Step::Read { by, which, more } => self.read(*by, *which, *more).await,
         }
+    }
+
+    /// The operator freezes a vendor or a company, or thaws the one that is frozen.
+    fn freeze(&mut self, nth: usize) {
+        if let Some((id, ..)) = self.truth.books.frozen.take() {
+            self.tell("the freeze is removed".to_owned());
+            self.stage.thaw(&id);
+            return;
+        }
+        let company = usize::from(nth.is_multiple_of(5));
+        let vendors = &self.truth.world.companies[company].vendors;
+        let vendor = (!nth.is_multiple_of(4)).then_some(nth % vendors.len());
+        let name = vendor.map(|vendor| vendors[vendor].id.clone());
+        let id = self.stage.freeze(COMPANIES[company], name.as_deref());
+        self.tell(format!("{} {name:?} is frozen", COMPANIES[company]));
+        self.truth.books.frozen = Some((id, company, vendor));
     }
 
     async fn call(&mut self, call: &Call) -> Done {

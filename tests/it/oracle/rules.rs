@@ -41,7 +41,7 @@ pub(super) struct Facts {
     pub(super) own: bool,
     pub(super) vop: Vop,
     pub(super) sanctioned: bool,
-    pub(super) shared: bool,
+    pub(super) shared_with: usize,
     pub(super) approved_days: i64,
     pub(super) amount: i64,
     pub(super) vendor_day: i64,
@@ -54,7 +54,7 @@ const NEVER: u8 = 3;
 
 type Rule = (&'static str, u8, fn(&Facts) -> bool);
 
-const RULES: [Rule; 22] = [
+const RULES: [Rule; 23] = [
     ("bill-must-be-open", NEVER, |facts| !facts.open),
     ("amount-within-residual", NEVER, |facts| !facts.within),
     ("amount-above-hard-limit", NEVER, |facts| facts.amount > 5_000_000),
@@ -74,38 +74,19 @@ const RULES: [Rule; 22] = [
     ("partial-payment-needs-four-eyes", 2, |facts| facts.partial),
     ("open-credit-needs-four-eyes", 2, |facts| facts.unapplied),
     ("similar-bill-needs-four-eyes", 2, |facts| facts.duplicate == Duplicate::Similar),
-    ("shared-account-needs-four-eyes", 2, |facts| facts.shared),
+    ("shared-account-needs-four-eyes", 2, |facts| facts.shared_with > 0),
+    ("no-vendor-reference-needs-step-up", 1, |facts| !facts.has_reference),
     ("large-amount-needs-step-up", 1, |facts| facts.amount > 500_000),
     ("vendor-day-total-needs-step-up", 1, |facts| facts.vendor_day + facts.amount > 1_000_000),
     ("vendor-month-total-needs-step-up", 1, |facts| facts.vendor_month + facts.amount > 5_000_000),
     ("company-day-total-needs-step-up", 1, |facts| facts.company_day + facts.amount > 5_000_000),
 ];
 
-const NO_REFERENCE: Rule = ("no-vendor-reference-needs-step-up", 1, |facts| !facts.has_reference);
-
-/// Rules of DESIGN that the policies do not have yet.
-const NOT_YET: [&str; 8] = [
-    "likely-duplicate-never-paid",
-    "open-credit-needs-four-eyes",
-    "similar-bill-needs-four-eyes",
-    "shared-account-needs-four-eyes",
-    "vendor-day-total-needs-step-up",
-    "vendor-month-total-needs-step-up",
-    "company-day-total-needs-step-up",
-    "no-vendor-reference-needs-step-up",
-];
-
-pub(super) fn is_there(rule: &str) -> bool {
-    !NOT_YET.contains(&rule)
-}
-
 /// What the rules say about facts.
 pub(super) fn decide(facts: &Facts) -> Verdict {
     let applying = |level: u8| -> BTreeSet<&'static str> {
         RULES
             .iter()
-            .chain([&NO_REFERENCE])
-            .filter(|(name, ..)| is_there(name))
             .filter(|(_, needs, applies)| *needs == level && applies(facts))
             .map(|(name, ..)| *name)
             .collect()

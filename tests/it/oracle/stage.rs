@@ -8,6 +8,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::Value;
 
 use super::books::{Caller, Mandate};
+use super::votes::HUMANS;
 use super::world::{COMPANIES, DAY, OWN};
 use crate::daemon::{Daemon, Installation};
 
@@ -77,8 +78,10 @@ impl Template {
     pub(super) fn make() -> Self {
         let empty = super::genesis::file(&super::world::World::empty());
         let installation = Installation::with(&empty, "sqlite://countersign.db", "");
-        for (name, company) in [("marie", 0), ("jean", 0), ("paul", 0), ("renard", 1)] {
-            installation.add_user(name, "accountant", COMPANIES[company]);
+        for human in &HUMANS {
+            for (company, role) in human.roles {
+                installation.add_user(human.name, role.word(), COMPANIES[*company]);
+            }
         }
         let mandates: Vec<Mandate> = GRANTS
             .iter()
@@ -153,6 +156,18 @@ impl Stage {
 
     pub(super) fn revoke(&self, id: &str) {
         self.installation.ok(&["mandate", "revoke", id], "");
+    }
+
+    pub(super) fn freeze(&self, company: &str, vendor: Option<&str>) -> String {
+        let mut add = vec!["freeze", "add", "--company", company, "--reason", "a test"];
+        if let Some(vendor) = vendor {
+            add.extend(["--vendor", vendor]);
+        }
+        self.installation.ok(&add, "")
+    }
+
+    pub(super) fn thaw(&self, id: &str) {
+        self.installation.ok(&["freeze", "remove", id, "--reason", "a test"], "");
     }
 
     /// What `receipts verify` says, once the daemon has stopped.

@@ -3,6 +3,7 @@
 
 use super::dice::Dice;
 use super::edits::Edit;
+use super::votes::Word;
 
 /// How many hours a world's clock is moved in all, so that mandates of 90 days last.
 pub(super) const HOURS_MAX: i64 = 80 * 24;
@@ -18,6 +19,12 @@ pub(super) enum Step {
     Clerk(Edit),
     Clock(i64),
     Revoke(usize),
+    Vote {
+        nth: usize,
+        by: usize,
+        word: Word,
+    },
+    Freeze(usize),
     Read {
         by: usize,
         which: usize,
@@ -138,7 +145,12 @@ pub(super) fn plan(dice: &mut Dice, proposals: usize) -> Vec<Step> {
         made += match &step {
             Step::Call(call) => call.proposals(),
             Step::Burst { calls, .. } => calls.iter().map(Call::proposals).sum(),
-            Step::Clerk(_) | Step::Clock(_) | Step::Revoke(_) | Step::Read { .. } => 0,
+            Step::Clerk(_)
+            | Step::Clock(_)
+            | Step::Revoke(_)
+            | Step::Vote { .. }
+            | Step::Freeze(_)
+            | Step::Read { .. } => 0,
         };
         steps.push(step);
     }
@@ -155,7 +167,7 @@ impl Call {
 }
 
 fn step(dice: &mut Dice, hours: &mut i64, crowded: bool) -> Step {
-    match dice.weighted(&[(72, 0), (3, 1), (16, 2), (3, 3), (1, 4), (3, 5)]) {
+    match dice.weighted(&[(66, 0), (3, 1), (16, 2), (3, 3), (1, 4), (3, 5), (8, 6)]) {
         1 => {
             let calls = 2 + dice.below(3);
             let mut burst: Vec<Call> = (0..calls).map(|_| racing(dice)).collect();
@@ -182,6 +194,16 @@ fn step(dice: &mut Dice, hours: &mut i64, crowded: bool) -> Step {
             Step::Clock(by)
         }
         4 if dice.chance(20) => Step::Revoke(dice.index()),
+        4 if dice.chance(40) => Step::Freeze(dice.index()),
+        6 => {
+            let word = dice.weighted(&[
+                (70, Word::Approve),
+                (8, Word::ApproveAnother),
+                (10, Word::Reject),
+                (12, Word::List),
+            ]);
+            Step::Vote { nth: dice.index(), by: dice.index(), word }
+        }
         5 => Step::Read { by: dice.index(), which: dice.index(), more: dice.index() },
         _ => Step::Call(call(dice, crowded)),
     }

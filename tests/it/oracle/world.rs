@@ -172,6 +172,8 @@ pub(super) struct World {
     pub(super) sanctioned: BTreeSet<String>,
     /// How far the clock was moved, in hours.
     pub(super) hour: i64,
+    /// Which of the humans are there.
+    pub(super) crew: usize,
     /// Numbers that were made up so far.
     numbers: u32,
     /// Bills and vendors that were made up so far.
@@ -185,6 +187,7 @@ impl World {
             vop: BTreeMap::new(),
             sanctioned: BTreeSet::new(),
             hour: 0,
+            crew: 0,
             numbers: 0,
             made: 0,
         }
