@@ -173,14 +173,17 @@ async fn an_admin_sees_the_roles_of_his_own_company_only() {
     let installation = embedded().await;
     let daemon = installation.start().await;
     let fanny = daemon.sign_in("fanny").await;
-    let role = json!({ "name": "marie", "role": "auditor" });
+    // It takes the operator to let her into a second company.
+    installation.add_user("marie", "auditor", FOX);
+    let role = json!({ "name": "marie", "role": "approver" });
     let added = fanny.post_json("/v1/users", &role).await;
     // She is the same person; what she is elsewhere is not told.
-    assert_eq!((added.status.as_u16(), &added.json["roles"]), (201, &json!(["auditor"])));
+    let roles = &added.json["roles"];
+    assert_eq!((added.status.as_u16(), roles), (201, &json!(["approver", "auditor"])));
     let expected = json!([
         { "name": "fanny", "roles": ["admin"], "active": true },
         { "name": "felix", "roles": ["auditor"], "active": true },
-        { "name": "marie", "roles": ["auditor"], "active": true },
+        { "name": "marie", "roles": ["approver", "auditor"], "active": true },
         { "name": "renard", "roles": ["accountant"], "active": true },
         { "name": "vera", "roles": ["admin"], "active": true },
     ]);
