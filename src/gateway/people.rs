@@ -280,7 +280,10 @@ async fn add_within(
         }
     }
     let there = people::find_password(unit.conn(), name).await?.is_some();
-    if there && let By::Human(admin) = by {
+    if there
+        && password_hash.is_none()
+        && let By::Human(admin) = by
+    {
         // INVARIANT (I8): no company takes hold of another's people. Who belongs to companies of
         // which the admin is none joins another one by the operator's hand only.
         let companies = people::companies_of(unit.conn(), name).await?;
