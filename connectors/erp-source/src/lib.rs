@@ -6,12 +6,15 @@
 mod amount;
 mod beside;
 mod bill;
+mod change;
 mod iban;
 mod ids;
+mod log;
 mod measured;
 mod order;
 mod payee;
 mod reference;
+mod seal;
 mod source;
 mod time;
 mod vendor;
@@ -25,15 +28,20 @@ pub use bill::{
     Bill, BillKind, BillQuery, BillReading, BillState, HeaderFigures, Inconsistency,
     PayableFigures, SourceAccount,
 };
+pub use change::{
+    BankChange, ChangeLookUp, Changed, ChangedAccount, OldAccount, SealedBankChange,
+};
 pub use iban::{AccountNumber, Iban, IbanError};
 pub use ids::{AccountId, BadId, BillId, CompanyId, ErpCompanyId, JournalId, PaymentId, VendorId};
+pub use log::{LoggedChange, LoggedField, Review, Reviewed};
 pub use measured::{Call, Ended, Measured, Observer};
 pub use order::{
-    Booked, BookedState, Difference, LookUp, LookUpAnswer, Marker, MarkerError, OrderTextError,
-    PaymentOrder, RecordedOrder, SealKey, SealedOrder,
+    Booked, BookedState, Difference, LookUp, LookUpAnswer, OrderTextError, PaymentOrder,
+    RecordedOrder, SealedOrder,
 };
 pub use payee::{NoAnswer, PayeeVerifier, SanctionsScreen, Screening, VopReport, VopResult};
 pub use reference::{ReferenceKey, look_alikes};
+pub use seal::{Marker, MarkerError, Order, SealKey, Sealed};
 pub use source::{
     Attestation, Contradiction, ErpSource, Identity, IdentityProof, OrderError, ReadError, Refusal,
 };

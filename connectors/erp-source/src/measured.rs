@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 
 use crate::{
-    Attestation, Beside, BesideQuery, BillId, BillQuery, BillReading, Booked, CompanyId,
-    ErpCompanyId, ErpSource, Iban, LookUp, LookUpAnswer, NoAnswer, OrderError, PayeeVerifier,
-    ReadError, RecordedOrder, SanctionsScreen, Screening, SealedOrder, SourceAccount, Vendor,
-    VendorId, VopReport,
+    Attestation, Beside, BesideQuery, BillId, BillQuery, BillReading, Booked, ChangeLookUp, Changed,
+    CompanyId, ErpCompanyId, ErpSource, Iban, LoggedChange, LookUp, LookUpAnswer, NoAnswer,
+    OrderError, PayeeVerifier, ReadError, RecordedOrder, Review, Reviewed, SanctionsScreen,
+    Screening, SealedBankChange, SealedOrder, SourceAccount, Vendor, VendorId, VopReport,
 };
 
 macro_rules! codes {
@@ -56,6 +56,14 @@ codes! {
         RegisterPayment = "register_payment",
         /// [`ErpSource::look_up`].
         LookUp = "look_up",
+        /// [`ErpSource::change_bank_details`].
+        ChangeBankDetails = "change_bank_details",
+        /// [`ErpSource::look_up_change`].
+        LookUpChange = "look_up_change",
+        /// [`ErpSource::list_changes`].
+        ListChanges = "list_changes",
+        /// [`ErpSource::review`].
+        Review = "review",
         /// [`ErpSource::list_orders`].
         ListOrders = "list_orders",
         /// [`ErpSource::attest`].
@@ -242,6 +250,30 @@ impl<P: ErpSource + ?Sized> ErpSource for Measured<P> {
 
     async fn look_up(&self, wanted: &LookUp) -> Result<LookUpAnswer, ReadError> {
         self.measure(Call::LookUp, self.port.look_up(wanted)).await
+    }
+
+    async fn change_bank_details(&self, order: &SealedBankChange) -> Result<Changed, OrderError> {
+        self.measure(Call::ChangeBankDetails, self.port.change_bank_details(order)).await
+    }
+
+    async fn look_up_change(
+        &self,
+        wanted: &ChangeLookUp,
+    ) -> Result<LookUpAnswer<Changed>, ReadError> {
+        self.measure(Call::LookUpChange, self.port.look_up_change(wanted)).await
+    }
+
+    async fn list_changes(
+        &self,
+        company: &CompanyId,
+        after: u64,
+        limit: u16,
+    ) -> Result<Vec<LoggedChange>, ReadError> {
+        self.measure(Call::ListChanges, self.port.list_changes(company, after, limit)).await
+    }
+
+    async fn review(&self, wanted: &Review) -> Result<Vec<Reviewed>, ReadError> {
+        self.measure(Call::Review, self.port.review(wanted)).await
     }
 
     async fn list_orders(

@@ -3,56 +3,13 @@
 
 use std::cmp::Ordering;
 
-use aws_lc_rs::{constant_time, digest, hmac};
 use chrono::NaiveDate;
 use serde::{Deserialize, Serialize};
 
 use crate::{
     AccountId, AccountNumber, Amount, BillId, CompanyId, Currency, ErpCompanyId, Iban, JournalId,
-    PaymentId, Timestamp, VendorId,
+    Marker, Order, PaymentId, Sealed, Timestamp, VendorId,
 };
-
-/// 128 random bits made at a claim. Shown to nobody: receipts hold [`Marker::digest`].
-#[derive(Clone, PartialEq, Eq, Hash)]
-pub struct Marker([u8; 16]);
-
-/// A text that is no marker.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("a marker is 32 hexadecimal digits")]
-pub struct MarkerError;
-
-impl Marker {
-    /// Takes random bits as a marker.
-    pub fn from_bytes(bytes: [u8; 16]) -> Self {
-        Self(bytes)
-    }
-
-    /// Reads 32 hexadecimal digits.
-    ///
-    /// # Errors
-    /// [`MarkerError`] for anything else.
-    pub fn parse(text: &str) -> Result<Self, MarkerError> {
-        let number = u128::from_str_radix(text, 16).ok().ok_or(MarkerError)?;
-        let marker = Self(number.to_be_bytes());
-        if marker.to_hex() == text { Ok(marker) } else { Err(MarkerError) }
-    }
-
-    /// 32 hexadecimal digits, for the store and the ERP only.
-    pub fn to_hex(&self) -> String {
-        hex(&self.0)
-    }
-
-    /// SHA-256 of the marker's text, in hexadecimal.
-    pub fn digest(&self) -> String {
-        hex(digest::digest(&digest::SHA256, self.to_hex().as_bytes()).as_ref())
-    }
-}
-
-impl std::fmt::Debug for Marker {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Marker(…)")
-    }
-}
 
 /// What the ERP is to book.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -113,66 +70,12 @@ struct OrderText<'a> {
     not_after: String,
 }
 
-/// The key that seals orders; the ERP's side holds the same.
-#[derive(Clone)]
-pub struct SealKey {
-    bytes: [u8; 32],
-}
+/// A sealed payment order.
+pub type SealedOrder = Sealed<PaymentOrder>;
 
-impl std::fmt::Debug for SealKey {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("SealKey(…)")
-    }
-}
-
-/// An order with its exact text and seal. Only [`SealKey::seal`] makes one that the ERP's side
-/// accepts.
-#[derive(Clone, PartialEq, Eq)]
-pub struct SealedOrder {
-    order: PaymentOrder,
-    text: String,
-    seal: String,
-}
-
-impl std::fmt::Debug for SealedOrder {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // Text and seal are enough to book.
-        f.debug_struct("SealedOrder").field("order", &self.order).finish_non_exhaustive()
-    }
-}
-
-impl SealKey {
-    /// Takes 32 random bytes as a key.
-    pub fn from_bytes(bytes: [u8; 32]) -> Self {
-        Self { bytes }
-    }
-
-    /// The bytes, to install them on the ERP's side.
-    pub fn bytes(&self) -> &[u8; 32] {
-        &self.bytes
-    }
-
-    /// Writes the order down exactly and seals it.
-    pub fn seal(&self, order: PaymentOrder) -> SealedOrder {
-        let text = order.exact_text();
-        let seal = self.mac(&text);
-        SealedOrder { order, text, seal }
-    }
-
-    /// Whether that seal belongs to that text, in constant time.
-    pub fn verifies(&self, text: &str, seal: &str) -> bool {
-        constant_time::verify_slices_are_equal(self.mac(text).as_bytes(), seal.as_bytes()).is_ok()
-    }
-
-    fn mac(&self, text: &str) -> String {
-        let key = hmac::Key::new(hmac::HMAC_SHA256, &self.bytes);
-        hex(hmac::sign(&key, text.as_bytes()).as_ref())
-    }
-}
-
-impl PaymentOrder {
-    /// The text that is sealed: canonical JSON (RFC 8785) with numbers of money as decimal text.
-    pub fn exact_text(&self) -> String {
+impl Order for PaymentOrder {
+    /// Numbers of money are decimal text.
+    fn exact_text(&self) -> String {
         let text = OrderText {
             v: 1,
             marker: self.marker.to_hex(),
@@ -258,30 +161,6 @@ impl PaymentOrder {
     }
 }
 
-impl SealedOrder {
-    /// Puts any text and seal beside an order: what a forger sends. It gives nobody a seal that
-    /// fits; only [`SealKey::seal`] does.
-    #[cfg(feature = "conformance")]
-    pub fn forge(order: PaymentOrder, text: String, seal: String) -> Self {
-        Self { order, text, seal }
-    }
-
-    /// The order.
-    pub fn order(&self) -> &PaymentOrder {
-        &self.order
-    }
-
-    /// Its exact text.
-    pub fn text(&self) -> &str {
-        &self.text
-    }
-
-    /// The seal over that text, in hexadecimal.
-    pub fn seal(&self) -> &str {
-        &self.seal
-    }
-}
-
 /// What a booked payment is now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BookedState {
@@ -364,14 +243,14 @@ pub struct LookUp {
 
 /// What was found, and when by the ERP's own clock.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LookUpAnswer {
+pub struct LookUpAnswer<B = Booked> {
     /// The ERP's clock, read under the lock.
     pub erp_time: Timestamp,
     /// What was booked for the marker.
-    pub booked: Option<Booked>,
+    pub booked: Option<B>,
 }
 
-impl LookUpAnswer {
+impl<B> LookUpAnswer<B> {
     /// Whether this proves that the order was not booked and cannot be any more: not found, under
     /// the lock, after the deadline by the ERP's clock. Nothing else is proof of absence.
     pub fn proves_absence(&self, not_after: Timestamp) -> bool {
@@ -404,19 +283,12 @@ pub struct RecordedOrder {
     pub at: Timestamp,
 }
 
-fn hex(bytes: &[u8]) -> String {
-    const DIGITS: [char; 16] =
-        ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
-    let digit = |value: u8| DIGITS.get(usize::from(value)).copied().unwrap_or('?');
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::BillState;
+    use crate::{BillState, SealKey};
 
     fn order() -> PaymentOrder {
         let eur = Currency::from_code("EUR").unwrap();
@@ -511,17 +383,6 @@ mod tests {
                 r#""total":"1200.00","v":1,"vendor":"7"}"#
             )
         );
-    }
-
-    #[test]
-    fn a_marker_is_never_shown() {
-        let marker = Marker::from_bytes([0xab; 16]);
-        assert_eq!(format!("{marker:?}"), "Marker(…)");
-        assert_eq!(Marker::parse(&marker.to_hex()), Ok(marker.clone()));
-        assert_ne!(marker.digest(), marker.to_hex());
-        for wrong in ["", "ab", "+bababababababababababababababab", &"AB".repeat(16)] {
-            assert_eq!(Marker::parse(wrong), Err(MarkerError));
-        }
     }
 
     #[test]

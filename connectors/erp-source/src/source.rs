@@ -3,8 +3,9 @@
 use async_trait::async_trait;
 
 use crate::{
-    Beside, BesideQuery, BillId, BillQuery, BillReading, Booked, CompanyId, ErpCompanyId, LookUp,
-    LookUpAnswer, RecordedOrder, SealedOrder, SourceAccount, Timestamp, Vendor, VendorId,
+    Beside, BesideQuery, BillId, BillQuery, BillReading, Booked, ChangeLookUp, Changed, CompanyId,
+    ErpCompanyId, LoggedChange, LookUp, LookUpAnswer, RecordedOrder, Review, Reviewed,
+    SealedBankChange, SealedOrder, SourceAccount, Timestamp, Vendor, VendorId,
 };
 
 /// A read that gave no answer. Nothing follows from it: neither that a thing exists nor that it
@@ -65,6 +66,8 @@ pub enum OrderError {
 pub enum Refusal {
     /// No such bill in this company.
     NoSuchBill,
+    /// No such vendor in this company.
+    NoSuchVendor,
     /// Not a posted vendor bill with payable lines.
     BillNotPayable,
     /// Vendor of header, lines, account and order are not one.
@@ -81,6 +84,8 @@ pub enum Refusal {
     AmountExceedsResidual,
     /// Not exactly one journal with that number and currency.
     JournalMismatch,
+    /// The vendor has several active accounts, and it cannot be said which is replaced.
+    SeveralAccounts,
     /// The order's deadline had passed.
     TooLate,
     /// What was booked did not read back as ordered, and was rolled back.
@@ -96,6 +101,7 @@ impl Refusal {
     pub fn code(self) -> &'static str {
         match self {
             Self::NoSuchBill => "no_such_bill",
+            Self::NoSuchVendor => "no_such_vendor",
             Self::BillNotPayable => "bill_not_payable",
             Self::VendorInconsistent => "vendor_inconsistent",
             Self::AccountMismatch => "bank_mismatch",
@@ -104,6 +110,7 @@ impl Refusal {
             Self::FiguresInconsistent => "figures_inconsistent",
             Self::AmountExceedsResidual => "amount_exceeds_residual",
             Self::JournalMismatch => "journal_mismatch",
+            Self::SeveralAccounts => "several_accounts",
             Self::TooLate => "too_late",
             Self::PostCheckFailed => "post_check_failed",
             Self::BadRequest => "bad_request",
@@ -115,6 +122,7 @@ impl Refusal {
     pub fn from_code(code: &str) -> Option<Self> {
         [
             Self::NoSuchBill,
+            Self::NoSuchVendor,
             Self::BillNotPayable,
             Self::VendorInconsistent,
             Self::AccountMismatch,
@@ -123,6 +131,7 @@ impl Refusal {
             Self::FiguresInconsistent,
             Self::AmountExceedsResidual,
             Self::JournalMismatch,
+            Self::SeveralAccounts,
             Self::TooLate,
             Self::PostCheckFailed,
             Self::BadRequest,
@@ -294,7 +303,40 @@ pub trait ErpSource: Send + Sync + std::fmt::Debug {
     /// [`ErpSource::register_payment`] takes, and answers with the ERP's own time.
     async fn look_up(&self, wanted: &LookUp) -> Result<LookUpAnswer, ReadError>;
 
-    /// The orders of that store with a sequence number above `after`, ascending, at most `limit`.
+    /// Changes a vendor's bank details, through the bank-admin's identity.
+    ///
+    /// What [`ErpSource::register_payment`] MUST do about seal, marker, sequence number and deadline
+    /// it MUST do here, with one row of sequence numbers for both. Under a lock on the vendor, and
+    /// in one transaction, it MUST: find exactly the old account, by record and number, as the only
+    /// active one of the vendor (none where the order names none), or refuse
+    /// ([`Refusal::AccountMismatch`], [`Refusal::SeveralAccounts`]); refuse a number that is the
+    /// company's own; archive the old account, never change its number; bring the vendor's archived
+    /// account with the new number back, or add one; let it be paid; point the vendor's open bills
+    /// that name the old account, or none, to the new one; record the order; read back what it did.
+    async fn change_bank_details(&self, order: &SealedBankChange) -> Result<Changed, OrderError>;
+
+    /// Looks for a change by its marker, under the lock on the vendor that
+    /// [`ErpSource::change_bank_details`] takes, and answers with the ERP's own time.
+    async fn look_up_change(
+        &self,
+        wanted: &ChangeLookUp,
+    ) -> Result<LookUpAnswer<Changed>, ReadError>;
+
+    /// What was changed about vendors and accounts of that company, by anybody: entries of the log
+    /// with a number above `after`, ascending, at most `limit`. Nobody with ordinary rights in the
+    /// ERP MUST be able to keep a change out of the log, or to change or delete an entry.
+    async fn list_changes(
+        &self,
+        company: &CompanyId,
+        after: u64,
+        limit: u16,
+    ) -> Result<Vec<LoggedChange>, ReadError>;
+
+    /// What became of payments that were booked, as the ERP's records are now, in a bounded number
+    /// of calls.
+    async fn review(&self, wanted: &Review) -> Result<Vec<Reviewed>, ReadError>;
+
+    /// The payments of that store with a sequence number above `after`, ascending, at most `limit`.
     async fn list_orders(
         &self,
         store: &str,
