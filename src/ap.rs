@@ -8,9 +8,13 @@ pub mod baseline;
 pub mod duplicates;
 mod facts;
 mod invoice_pay;
+mod kept;
 mod orders;
+mod phones;
 pub mod reading;
+pub mod sighting;
 mod source;
+pub mod vendor;
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
@@ -22,15 +26,24 @@ use countersign_erp_source::{
 };
 
 use crate::domain::decision::Stage;
-use crate::domain::mandate::Mandate;
 use crate::domain::reason::Reason;
 use crate::gateway::contract::Terms;
-use crate::gateway::pack::{Case, Denial, Found, Pack, Sent};
+use crate::gateway::pack::{Asking, Case, Denial, Done, Found, Pack, Sent};
+use crate::ids::Randomness;
 use crate::keys::Keys;
-use crate::store::Store;
+use crate::store::{Store, StoreError, Unit};
 
 /// The action that pays a vendor bill; also its scope.
 pub const INVOICE_PAY: &str = "invoice.pay";
+
+/// The action that changes a vendor's bank details; also its scope.
+pub const UPDATE_BANK_DETAILS: &str = "vendor.update_bank_details";
+
+/// The action by which a human makes an account that is on file in the ERP the baseline.
+pub const CONFIRM_BANK_DETAILS: &str = "vendor.confirm_bank_details";
+
+/// The action by which a human makes a changed telephone number one to call back on.
+pub const CONFIRM_PHONE: &str = "vendor.confirm_phone";
 
 /// What the pack works with.
 #[derive(Debug, Clone)]
@@ -47,6 +60,8 @@ pub struct Ports {
     pub clock: Arc<dyn Clock>,
     /// Fingerprints and the seal.
     pub keys: Arc<Keys>,
+    /// Ids.
+    pub randomness: Arc<dyn Randomness>,
 }
 
 /// Settings of the pack.
@@ -101,12 +116,19 @@ impl AccountsPayable {
 #[async_trait]
 impl Pack for AccountsPayable {
     fn actions(&self) -> &'static [&'static str] {
-        &[INVOICE_PAY]
+        &[INVOICE_PAY, UPDATE_BANK_DETAILS]
+    }
+
+    fn own_actions(&self) -> &'static [&'static str] {
+        &[CONFIRM_BANK_DETAILS, CONFIRM_PHONE]
     }
 
     fn arguments(&self, action: &str) -> &'static [&'static str] {
         match action {
             INVOICE_PAY => &invoice_pay::ARGUMENTS,
+            UPDATE_BANK_DETAILS => &vendor::account::CHANGE,
+            CONFIRM_BANK_DETAILS => &vendor::account::CONFIRM,
+            CONFIRM_PHONE => &vendor::phone::ARGUMENTS,
             _ => &[],
         }
     }
@@ -115,10 +137,13 @@ impl Pack for AccountsPayable {
         &self,
         action: &str,
         terms: &Terms,
-        mandate: &Mandate,
+        asking: &Asking<'_>,
     ) -> Result<Arc<dyn Case>, Denial> {
         match action {
-            INVOICE_PAY => invoice_pay::resolve(self, terms, mandate).await,
+            INVOICE_PAY => invoice_pay::resolve(self, terms, asking).await,
+            UPDATE_BANK_DETAILS => vendor::account::change(self, terms, asking).await,
+            CONFIRM_BANK_DETAILS => vendor::account::confirm(self, terms, asking).await,
+            CONFIRM_PHONE => vendor::phone::confirm(self, terms, asking).await,
             _ => Err(Denial::new(Stage::Contract, Reason::UnknownAction)),
         }
     }
@@ -127,11 +152,33 @@ impl Pack for AccountsPayable {
         self.0.not_ready.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    async fn send(&self, company: &CompanyId, order: &str) -> Sent {
-        orders::send(self, company, order).await
+    async fn send(&self, action: &str, company: &CompanyId, order: &str) -> Sent {
+        match action {
+            UPDATE_BANK_DETAILS => orders::change(self, company, order).await,
+            CONFIRM_BANK_DETAILS => kept::confirm_account(order),
+            CONFIRM_PHONE => kept::confirm_phone(order),
+            _ => orders::send(self, company, order).await,
+        }
     }
 
-    async fn look_up(&self, company: &CompanyId, order: &str) -> Result<Found, String> {
-        orders::look_up(self, company, order).await
+    async fn keep(&self, unit: &mut Unit<'_>, done: &Done<'_>) -> Result<(), StoreError> {
+        kept::keep(unit, done).await
+    }
+
+    async fn look_up(
+        &self,
+        action: &str,
+        company: &CompanyId,
+        order: &str,
+    ) -> Result<Found, String> {
+        match action {
+            UPDATE_BANK_DETAILS => orders::look_up_change(self, company, order).await,
+            // What is kept here is written in the unit of work that settles: what is not settled was
+            // not done.
+            CONFIRM_BANK_DETAILS | CONFIRM_PHONE => {
+                Ok(Found::ProvedAbsent { erp_time: self.ports().clock.now() })
+            }
+            _ => orders::look_up(self, company, order).await,
+        }
     }
 }

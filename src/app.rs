@@ -242,6 +242,7 @@ impl App {
             store: base.store.clone(),
             clock: Arc::clone(&base.clock),
             keys: Arc::clone(&base.keys),
+            randomness: Arc::clone(&base.randomness),
         };
         let rules = ap::Rules {
             cooling_off: settings.approvals.cooling_off,

@@ -1,5 +1,6 @@
 //! The pipeline: one file for each stage. It knows no accounts payable, no SQL and no HTTP.
 
+pub mod alarm;
 mod approval;
 pub mod authn;
 mod by_hand;
@@ -44,7 +45,7 @@ use crate::store::{Store, StoreError};
 
 pub use approval::ApprovalError;
 pub use by_hand::{ByHand, ByHandError};
-pub use proposals::{Answer, CallError};
+pub use proposals::{Answer, CallError, refuse_waiting};
 pub use standing::PENDING_MAX;
 
 use pack::Pack;
@@ -254,7 +255,10 @@ impl Gateway {
     }
 
     fn pack_of(&self, action: &str) -> Option<&Arc<dyn Pack>> {
-        self.0.packs.iter().find(|pack| pack.actions().contains(&action))
+        let knows = |pack: &&Arc<dyn Pack>| {
+            pack.actions().contains(&action) || pack.own_actions().contains(&action)
+        };
+        self.0.packs.iter().find(knows)
     }
 
     /// A number that no other thing has; it orders by time.

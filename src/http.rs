@@ -4,6 +4,7 @@
 //! It turns requests into calls of the gateway and answers into JSON. It does not know what is
 //! permitted, where anything is kept, or which ERP stands behind. No HTTP type leaves this folder.
 
+mod alarms;
 mod approvals;
 mod body;
 mod caller;
@@ -13,7 +14,6 @@ mod envelope;
 mod fields;
 mod health;
 mod hosts;
-mod humans;
 mod mandates;
 mod operation_view;
 mod operations;
@@ -26,6 +26,7 @@ mod receipts;
 mod sandbox;
 mod serve;
 mod sessions;
+mod vendors;
 
 use std::fmt;
 use std::pin::Pin;
@@ -47,7 +48,6 @@ pub use rates::Limits;
 pub use sandbox::{SandboxAnswer, SandboxControl, SandboxError};
 pub use serve::serve;
 
-use humans::not_yet;
 use problem::Problem;
 use rates::Rates;
 
@@ -155,15 +155,15 @@ fn humans() -> Router<Shared> {
         .route("/v1/operations/{id}/approve", post(approvals::approve))
         .route("/v1/operations/{id}/reject", post(approvals::reject))
         .route("/v1/operations/{id}/settle", post(approvals::settle))
-        .route("/v1/vendors/{vendor_id}/callbacks", post(not_yet))
-        .route("/v1/vendors/{vendor_id}/phone-confirmations", post(not_yet))
-        .route("/v1/vendors/{vendor_id}/bank-confirmations", post(not_yet))
-        .route("/v1/vendors/{vendor_id}/bank-history", get(not_yet))
+        .route("/v1/vendors/{vendor_id}/callbacks", post(vendors::call))
+        .route("/v1/vendors/{vendor_id}/phone-confirmations", post(vendors::confirm_phone))
+        .route("/v1/vendors/{vendor_id}/bank-confirmations", post(vendors::confirm_account))
+        .route("/v1/vendors/{vendor_id}/bank-history", get(vendors::history))
         .route("/v1/bills/{invoice_ref}/not-duplicate", post(duplicates::clear))
-        .route("/v1/alarms", get(not_yet))
-        .route("/v1/alarms/{id}/close", post(not_yet))
-        .route("/v1/freezes", get(not_yet).post(not_yet))
-        .route("/v1/freezes/{id}", delete(not_yet))
+        .route("/v1/alarms", get(alarms::list))
+        .route("/v1/alarms/{id}/close", post(alarms::close))
+        .route("/v1/freezes", get(alarms::freezes).post(alarms::freeze))
+        .route("/v1/freezes/{id}", delete(alarms::thaw))
         .route("/v1/mandates", get(mandates::list).post(mandates::issue))
         .route("/v1/mandates/{id}/revoke", post(mandates::revoke))
         .route("/v1/receipts", get(receipts::list))

@@ -35,6 +35,7 @@
 mod address;
 pub mod attempts;
 pub mod baseline;
+pub mod callbacks;
 mod checkpoint;
 pub mod clearances;
 mod conn;

@@ -2,22 +2,39 @@
 //! gateway first saw. Pure; the store keeps what comes of it.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use countersign_erp_source::{PhoneKind, Timestamp, Vendor, VendorAccount};
 
+use super::phones;
 use crate::store::baseline::{
-    AccountStatus, Adoption, BaselineAccount, BaselinePhone, BaselineVendor, Known,
+    AccountStatus, Adoption, BaselineAccount, BaselinePhone, BaselineVendor, Dispute, Known,
+    MOBILE, PHONE,
 };
+
+/// The ERP's clock may be ahead of ours by this much (DESIGN 3), and a little more: what it proves to
+/// be younger than that was touched after it became known.
+const CLOCKS_APART: Duration = Duration::from_mins(2);
+/// How long a number that was changed in the ERP is not one to call (DESIGN 2, "A call-back").
+pub const PHONE_UNTRUSTED_FOR: Duration = Duration::from_hours(90 * 24);
 
 /// What a comparison found.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Comparison {
     /// The vendor, if the baseline does not have it.
     pub new_vendor: Option<BaselineVendor>,
+    /// The vendor as it is to be kept, where it is not what it was.
+    pub disputed: Option<BaselineVendor>,
+    /// The vendor after that.
+    pub vendor: Option<BaselineVendor>,
     /// Accounts that are not what the baseline has, as they are to be kept.
     pub observed: Vec<BaselineAccount>,
     /// All accounts of the vendor after that.
     pub accounts: Vec<BaselineAccount>,
+    /// Telephones that are not what the baseline has, as they are to be kept.
+    pub observed_phones: Vec<BaselinePhone>,
+    /// All telephones of the vendor after that.
+    pub phones: Vec<BaselinePhone>,
 }
 
 impl Comparison {
@@ -26,9 +43,18 @@ impl Comparison {
         self.accounts.iter().any(|account| account.reowned)
     }
 
+    /// Whether the vendor itself is not what it was: another name, tax number, parent, or order of
+    /// its accounts.
+    pub fn is_disputed(&self) -> bool {
+        self.vendor.as_ref().is_some_and(|vendor| vendor.dispute.is_some())
+    }
+
     /// Whether there is nothing to keep.
     pub fn is_unchanged(&self) -> bool {
-        self.new_vendor.is_none() && self.observed.is_empty()
+        self.new_vendor.is_none()
+            && self.disputed.is_none()
+            && self.observed.is_empty()
+            && self.observed_phones.is_empty()
     }
 }
 
@@ -38,15 +64,24 @@ impl Comparison {
 /// found here makes an account older or turns `changed_in_erp` into something payable.
 pub fn compare(known: &Known, vendor: &Vendor, now: Timestamp) -> Comparison {
     let mut found = Comparison::default();
-    if known.vendor.is_none() {
-        found.new_vendor = Some(baseline_vendor(vendor, now, false));
+    match &known.vendor {
+        None => {
+            let new = baseline_vendor(vendor, now, false);
+            found.vendor = Some(new.clone());
+            found.new_vendor = Some(new);
+        }
+        Some(before) => {
+            found.disputed = disputed(before, &known.accounts, vendor, now);
+            found.vendor = Some(found.disputed.clone().unwrap_or_else(|| before.clone()));
+        }
     }
+    compare_phones(known, vendor, now, &mut found);
     let mut seen = BTreeSet::new();
-    for account in &vendor.accounts {
+    for (place, account) in (0..).zip(&vendor.accounts) {
         seen.insert(account.id.as_str());
         let before = known.accounts.iter().find(|known| known.account == account.id.as_str());
         let kept = match before {
-            None => appeared(known.vendor.is_some(), account, now),
+            None => appeared(known.vendor.is_some(), account, place, now),
             Some(before) => match difference(before, account) {
                 None => {
                     found.accounts.push(before.clone());
@@ -54,7 +89,7 @@ pub fn compare(known: &Known, vendor: &Vendor, now: Timestamp) -> Comparison {
                 }
                 Some(note) => BaselineAccount {
                     reowned: before.reowned || before.vendor != account.owner.as_str(),
-                    ..observed(account, AccountStatus::ChangedInErp, Some(note), now)
+                    ..observed(account, AccountStatus::ChangedInErp, place, Some(note), now)
                 },
             },
         };
@@ -77,12 +112,109 @@ pub fn compare(known: &Known, vendor: &Vendor, now: Timestamp) -> Comparison {
     found
 }
 
-fn appeared(vendor_known: bool, account: &VendorAccount, now: Timestamp) -> BaselineAccount {
+/// In which way a vendor is not what it was, beside its accounts; `None` where that is nothing new.
+///
+/// INVARIANT: a dispute ends only by an operation of ours. Renaming back ends none.
+fn disputed(
+    before: &BaselineVendor,
+    accounts: &[BaselineAccount],
+    vendor: &Vendor,
+    now: Timestamp,
+) -> Option<BaselineVendor> {
+    let mut changes = Vec::new();
+    if before.name != vendor.name {
+        changes.push("name");
+    }
+    if before.tax_number != vendor.tax_number {
+        changes.push("tax number");
+    }
+    let parent = vendor.parent.as_ref().map(ToString::to_string);
+    if before.parent != parent {
+        changes.push("the vendor it belongs to");
+    }
+    if reordered(accounts, vendor) {
+        changes.push("order of accounts");
+    }
+    if changes.is_empty() {
+        return None;
+    }
+    let what = format!("changed in the ERP: {}", changes.join(", "));
+    let known = before.dispute.as_ref().is_some_and(|dispute| dispute.what == what);
+    let dispute = Some(Dispute { since: now, what });
+    (!known).then(|| BaselineVendor { dispute, ..before.clone() })
+}
+
+/// Whether the accounts that were active and still are stand in another order. The first one is what
+/// the ERP proposes for new bills.
+fn reordered(known: &[BaselineAccount], vendor: &Vendor) -> bool {
+    let places: Vec<i64> = vendor
+        .active_accounts()
+        .filter_map(|account| {
+            let before = known.iter().find(|known| known.account == account.id.as_str())?;
+            (before.active && before.vendor == vendor.id.as_str()).then_some(before.place)
+        })
+        .collect();
+    !places.is_sorted()
+}
+
+fn compare_phones(known: &Known, vendor: &Vendor, now: Timestamp, found: &mut Comparison) {
+    for kind in [PhoneKind::Phone, PhoneKind::Mobile] {
+        let code = kind_code(kind);
+        let before = known.phones.iter().find(|phone| phone.kind == code);
+        let in_erp = vendor.phones.iter().find(|phone| phone.kind == kind);
+        let is_same = match (before, in_erp) {
+            (None, None) => continue,
+            (Some(before), None) => before.number.is_empty(),
+            (None, Some(_)) => false,
+            (Some(before), Some(phone)) => {
+                let touched =
+                    phone.since.is_some_and(|since| since > before.since.plus(CLOCKS_APART));
+                phones::same(&before.number, &phone.raw) && !touched
+            }
+        };
+        if let (true, Some(before)) = (is_same, before) {
+            found.phones.push(before.clone());
+            continue;
+        }
+        let kept = BaselinePhone {
+            vendor: vendor.id.to_string(),
+            kind: code,
+            number: in_erp.map(|phone| phone.raw.clone()).unwrap_or_default(),
+            spelled: in_erp.map(|phone| phones::spelled(&phone.raw)).unwrap_or_default(),
+            since: now,
+            adopted: false,
+            confirmed_at: None,
+        };
+        found.observed_phones.push(kept.clone());
+        found.phones.push(kept);
+    }
+}
+
+/// Whether a number is one that a call-back may use: there at the first contact, confirmed by four
+/// eyes, or unchanged for 90 days by our own clock.
+pub fn is_trusted(phone: &BaselinePhone, now: Timestamp) -> bool {
+    let old = now.since(phone.since) >= PHONE_UNTRUSTED_FOR;
+    !phone.number.is_empty() && (phone.adopted || phone.confirmed_at.is_some() || old)
+}
+
+fn kind_code(kind: PhoneKind) -> &'static str {
+    match kind {
+        PhoneKind::Phone => PHONE,
+        PhoneKind::Mobile => MOBILE,
+    }
+}
+
+fn appeared(
+    vendor_known: bool,
+    account: &VendorAccount,
+    place: i64,
+    now: Timestamp,
+) -> BaselineAccount {
     if vendor_known {
         let note = Some("the account appeared in the ERP after the first contact".to_owned());
-        observed(account, AccountStatus::ChangedInErp, note, now)
+        observed(account, AccountStatus::ChangedInErp, place, note, now)
     } else {
-        observed(account, AccountStatus::Unverified, None, now)
+        observed(account, AccountStatus::Unverified, place, None, now)
     }
 }
 
@@ -97,6 +229,11 @@ fn difference(before: &BaselineAccount, now: &VendorAccount) -> Option<String> {
     if before.active != now.active {
         changes.push("activity");
     }
+    // Edited and edited back between two looks: the record shows nothing but that it is younger.
+    let known_until = before.erp_since.unwrap_or_else(|| before.since.plus(CLOCKS_APART));
+    if changes.is_empty() && now.unchanged_since.is_some_and(|since| since > known_until) {
+        changes.push("changed and changed back");
+    }
     if changes.is_empty() {
         None
     } else {
@@ -107,6 +244,7 @@ fn difference(before: &BaselineAccount, now: &VendorAccount) -> Option<String> {
 fn observed(
     account: &VendorAccount,
     status: AccountStatus,
+    place: i64,
     note: Option<String>,
     now: Timestamp,
 ) -> BaselineAccount {
@@ -119,6 +257,9 @@ fn observed(
         status,
         reowned: false,
         note,
+        place,
+        erp_since: account.unchanged_since,
+        operation: None,
     }
 }
 
@@ -130,6 +271,7 @@ fn baseline_vendor(vendor: &Vendor, now: Timestamp, adopted: bool) -> BaselineVe
         parent: vendor.parent.as_ref().map(ToString::to_string),
         first_seen: now,
         adopted,
+        dispute: None,
     }
 }
 
@@ -137,7 +279,7 @@ fn baseline_vendor(vendor: &Vendor, now: Timestamp, adopted: bool) -> BaselineVe
 /// show no change after their creation, that the operator attests.
 pub fn adopt(into: &mut Adoption, vendor: &Vendor, attested: Option<Timestamp>, now: Timestamp) {
     into.vendors.push(baseline_vendor(vendor, now, true));
-    for account in &vendor.accounts {
+    for (place, account) in (0..).zip(&vendor.accounts) {
         let proved = account.unchanged_since.unwrap_or(now).min(now);
         let since = match attested {
             Some(attested) if !account.changed_after_creation => proved.min(attested),
@@ -145,27 +287,24 @@ pub fn adopt(into: &mut Adoption, vendor: &Vendor, attested: Option<Timestamp>, 
         };
         into.accounts.push(BaselineAccount {
             since,
-            ..observed(account, AccountStatus::Adopted, None, now)
+            ..observed(account, AccountStatus::Adopted, place, None, now)
         });
     }
     for phone in &vendor.phones {
         into.phones.push(BaselinePhone {
             vendor: vendor.id.to_string(),
-            kind: match phone.kind {
-                PhoneKind::Phone => "phone",
-                PhoneKind::Mobile => "mobile",
-            },
+            kind: kind_code(phone.kind),
             number: phone.raw.clone(),
+            spelled: phones::spelled(&phone.raw),
             since: phone.since.unwrap_or(now).min(now),
             adopted: true,
+            confirmed_at: None,
         });
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use countersign_erp_source::{AccountId, AccountNumber, CompanyId, VendorId};
 
     use super::*;
@@ -211,7 +350,7 @@ mod tests {
             adopted_at: Some(now()),
             vendor: adoption.vendors.pop(),
             accounts: adoption.accounts,
-            entered_is_vendor: false,
+            phones: adoption.phones,
         }
     }
 

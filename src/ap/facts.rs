@@ -8,6 +8,7 @@ use countersign_erp_source::{
     Beside, BesideQuery, Document, Screening, Timestamp, Traits, VendorId, VopReport, VopResult,
 };
 
+use super::UPDATE_BANK_DETAILS;
 use super::duplicates::{self, Record};
 use super::invoice_pay::Payment;
 use crate::domain::decision::Stage;
@@ -21,11 +22,8 @@ mod collected;
 mod floor;
 
 use self::account::OnFile;
-use self::collected::{Collector, FactKind};
+pub(super) use self::collected::{Collector, FactKind};
 pub(super) use self::floor::floor;
-
-/// The action that changes bank details.
-const UPDATE_BANK_DETAILS: &str = "vendor.update_bank_details";
 
 /// What the facts of one payment rest on beside bill and baseline.
 struct Found {
@@ -51,7 +49,7 @@ pub(super) async fn of_payment(payment: &Payment) -> Result<Facts, Denial> {
     if bill.currency() != payment.reading.company_currency {
         return Err(Denial::new(Stage::Policy, Reason::CurrencyNeedsRate));
     }
-    let on_file = account::on_file(payment, now).await?;
+    let on_file = account::on_file(payment).await?;
     let this = Document { id: bill.id.clone(), traits: Traits::of(bill) };
     let found = find_out(payment, &on_file, &this).await?;
 
@@ -201,7 +199,7 @@ fn of_others(all: &mut Collector, this: &Document, found: &Found) -> Result<(), 
     Ok(())
 }
 
-fn missing(facts: &[FactKind], why: &dyn Display) -> Denial {
+pub(super) fn missing(facts: &[FactKind], why: &dyn Display) -> Denial {
     let names: Vec<&str> = facts.iter().map(|kind| kind.name).collect();
     let detail = match names.as_slice() {
         [only] => format!("the fact `{only}` could not be had; nothing was done"),

@@ -1,11 +1,11 @@
 //! `invoice.pay`: the forms of its arguments, and where each value is looked up.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use countersign_erp_source::{
-    Amount, BillId, BillReading, Currency, Iban, PaymentOrder, ReadError, ReferenceKey,
+    Amount, BillId, BillReading, Currency, Iban, Order as _, PaymentOrder, ReadError, ReferenceKey,
     SourceAccount, Vendor, VendorAccount,
 };
 
@@ -13,10 +13,10 @@ use super::{AccountsPayable, facts};
 use crate::domain::decision::Stage;
 use crate::domain::facts::Facts;
 use crate::domain::mandate::Mandate;
-use crate::domain::operation::{Origin, Param, Params};
+use crate::domain::operation::{Origin, Param, Params, Sum};
 use crate::domain::reason::Reason;
 use crate::gateway::contract::{Term, Terms, invalid};
-use crate::gateway::pack::{Case, Claim, Denial, Precedent, Resolved, Volume};
+use crate::gateway::pack::{Asking, Case, Claim, Denial, Precedent, Resolved, Volume};
 
 /// The arguments, all required.
 pub(super) const ARGUMENTS: [&str; 5] =
@@ -56,13 +56,14 @@ pub(super) struct Payment {
     /// Whether the account that is paid is the one that can be told to be meant.
     pub(super) payee_certain: bool,
     source: SourceAccount,
+    payee: String,
     resolved: Resolved,
 }
 
 impl Payment {
     /// Who exactly is paid.
     pub(super) fn payee(&self) -> &str {
-        &self.resolved.precedent.payee
+        &self.payee
     }
 }
 
@@ -105,8 +106,11 @@ fn read_terms(terms: &Terms) -> Result<Asked, Denial> {
 pub(super) async fn resolve(
     pack: &AccountsPayable,
     terms: &Terms,
-    mandate: &Mandate,
+    asking: &Asking<'_>,
 ) -> Result<Arc<dyn Case>, Denial> {
+    let Some(mandate) = asking.authority.mandate() else {
+        return Err(Denial::new(Stage::Contract, Reason::UnknownAction));
+    };
     let asked = read_terms(terms)?;
     let erp = &pack.ports().erp;
     let reading = erp
@@ -122,6 +126,7 @@ pub(super) async fn resolve(
     let iban = account.number.iban().cloned().ok_or_else(not_on_file)?;
     let source = source(pack, mandate, &asked).await?;
     let resolved = resolved(pack, mandate, &asked, &reading, &vendor, &account, &source);
+    let payee = payee_of(pack, &account);
     Ok(Arc::new(Payment {
         pack: pack.clone(),
         mandate: mandate.clone(),
@@ -132,6 +137,7 @@ pub(super) async fn resolve(
         iban,
         payee_certain,
         source,
+        payee,
         resolved,
     }))
 }
@@ -229,6 +235,7 @@ fn resolved(
         origin,
         reference: reference.to_owned(),
         bound: None,
+        blind: None,
     };
     let mandate_ref = format!("mandates/{}", mandate.id);
     let mut params = Params::new();
@@ -295,13 +302,14 @@ fn resolved(
         records,
         thing: thing(&bill.id),
         counterparty: vendor.id.to_string(),
-        amount: asked.amount,
-        total: bill.payable.total,
-        precedent: Precedent {
+        sum: Some(Sum { amount: asked.amount, total: bill.payable.total }),
+        precedent: Some(Precedent {
             payee: payee_of(pack, account),
             reference: bill.reference.as_deref().and_then(ReferenceKey::of),
             dated: bill.date,
-        },
+        }),
+        not_by: BTreeSet::new(),
+        callback: None,
     }
 }
 
@@ -350,7 +358,7 @@ impl Case for Payment {
             company: self.mandate.company.clone(),
             erp_company: self.reading.bill.erp_company.clone(),
             bill: self.reading.bill.id.clone(),
-            total: claim.total,
+            total: claim.total.unwrap_or(self.reading.bill.payable.total),
             vendor: self.vendor.id.clone(),
             account: self.account.id.clone(),
             iban: self.iban.clone(),

@@ -38,6 +38,52 @@ pub struct Mandate {
     pub revoked_at: Option<Timestamp>,
 }
 
+/// By whose right somebody acts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Authority {
+    /// An agent, under the mandate that a human granted.
+    Mandate(Box<Mandate>),
+    /// A human, by the roles that he holds in the company.
+    Own {
+        /// The company.
+        company: CompanyId,
+        /// The human.
+        human: Name,
+    },
+}
+
+impl Authority {
+    /// The company that it is about.
+    pub fn company(&self) -> &CompanyId {
+        match self {
+            Self::Mandate(mandate) => &mandate.company,
+            Self::Own { company, .. } => company,
+        }
+    }
+
+    /// The human who answers for it.
+    pub fn principal(&self) -> &Name {
+        match self {
+            Self::Mandate(mandate) => &mandate.principal,
+            Self::Own { human, .. } => human,
+        }
+    }
+
+    /// The mandate, where it is one.
+    pub fn mandate(&self) -> Option<&Mandate> {
+        match self {
+            Self::Mandate(mandate) => Some(mandate),
+            Self::Own { .. } => None,
+        }
+    }
+}
+
+impl From<Mandate> for Authority {
+    fn from(mandate: Mandate) -> Self {
+        Self::Mandate(Box::new(mandate))
+    }
+}
+
 impl Mandate {
     /// Whether its time is over at that moment. The last moment is the one before `expires_at`.
     pub fn is_expired(&self, now: Timestamp) -> bool {

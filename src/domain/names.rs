@@ -81,6 +81,16 @@ own_id!(
     "al"
 );
 own_id!(
+    /// A call to a vendor.
+    CallbackId,
+    "cb"
+);
+own_id!(
+    /// Something that was seen or done about a vendor's details.
+    EventId,
+    "ev"
+);
+own_id!(
     /// A session of a signed-in human. No secret: the token is another text.
     SessionId,
     "se"

@@ -1,12 +1,12 @@
 //! An operation: one proposal and all that became of it, with the states it may go through.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use countersign_erp_source::{Amount, CompanyId, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::decision::{Effect, Level, Stage};
-use super::names::{MandateId, Name, OperationId};
+use super::names::{CallbackId, MandateId, Name, OperationId};
 
 /// The states of an operation (DESIGN 3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -126,6 +126,10 @@ pub struct Param {
     /// The bound, for [`Origin::BoundedBySystemOfRecord`].
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub bound: Option<String>,
+    /// What humans see of it, where they must not see it whole yet: they are to hear it from somebody
+    /// else.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub blind: Option<String>,
 }
 
 impl std::fmt::Debug for Param {
@@ -169,17 +173,68 @@ pub struct Decision {
     pub policy: Option<String>,
 }
 
-/// Who proposed, and by which key.
+/// Who proposed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Origins {
-    /// The mandate's company.
+    /// The company.
     pub company: CompanyId,
-    /// The mandate's principal.
+    /// The mandate's principal, or the human who acts for himself.
     pub principal: Name,
-    /// The mandate's agent.
-    pub agent: Name,
-    /// The mandate of the newest call.
-    pub mandate: MandateId,
+    /// Who acts for the principal.
+    pub through: Through,
+}
+
+/// Who acts for a principal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Through {
+    /// An agent.
+    Agent {
+        /// The mandate's agent.
+        agent: Name,
+        /// The mandate of the newest call.
+        mandate: MandateId,
+    },
+    /// The human himself.
+    Nobody,
+}
+
+impl Origins {
+    /// The agent, where one acts.
+    pub fn agent(&self) -> Option<&Name> {
+        match &self.through {
+            Through::Agent { agent, .. } => Some(agent),
+            Through::Nobody => None,
+        }
+    }
+
+    /// The mandate of the newest call, where an agent acts.
+    pub fn mandate(&self) -> Option<&MandateId> {
+        match &self.through {
+            Through::Agent { mandate, .. } => Some(mandate),
+            Through::Nobody => None,
+        }
+    }
+
+    /// The same, under another mandate of the same agent.
+    #[must_use]
+    pub fn under(&self, mandate: &MandateId) -> Self {
+        let through = match &self.through {
+            Through::Agent { agent, .. } => {
+                Through::Agent { agent: agent.clone(), mandate: mandate.clone() }
+            }
+            Through::Nobody => Through::Nobody,
+        };
+        Self { through, ..self.clone() }
+    }
+}
+
+/// What an operation claims.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sum {
+    /// How much.
+    pub amount: Amount,
+    /// The most that may ever be claimed for the thing: pinned at its first claim.
+    pub total: Amount,
 }
 
 /// What was resolved and found out, as far as the pipeline came.
@@ -199,6 +254,10 @@ pub struct Substance {
     pub hash: Option<String>,
     /// The ERP's own record ids and figures that it is bound to, by name.
     pub records: BTreeMap<String, String>,
+    /// Humans whose vote does not count for it, beside its principal: those who called the vendor.
+    pub not_by: BTreeSet<Name>,
+    /// The call-back that it rests on.
+    pub callback: Option<CallbackId>,
 }
 
 /// An operation as the store holds it.
@@ -288,9 +347,58 @@ pub struct ReceiptRef {
     pub hash: String,
 }
 
-/// What the ERP holds for an executed operation, as read back.
+/// What came of an executed operation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct OperationResult {
+#[serde(untagged)]
+pub enum OperationResult {
+    /// A payment.
+    Payment(PaymentResult),
+    /// A change or a confirmation of a vendor's details.
+    Vendor(VendorResult),
+}
+
+impl OperationResult {
+    /// The record that it made or changed in the ERP.
+    pub fn reference(&self) -> &str {
+        match self {
+            Self::Payment(payment) => &payment.payment_ref,
+            Self::Vendor(vendor) => vendor.account_ref.as_deref().unwrap_or(&vendor.vendor_id),
+        }
+    }
+}
+
+/// What is known of a vendor after its details were changed or confirmed.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VendorResult {
+    /// The vendor.
+    pub vendor_id: String,
+    /// The ERP's record of the account, where it was about one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub account_ref: Option<String>,
+    /// The account's number, whole.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub iban: Option<String>,
+    /// The telephone number, where it was about one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub phone: Option<String>,
+    /// The open bills that name the new account from then on.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub bills: Vec<String>,
+}
+
+impl std::fmt::Debug for VendorResult {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("VendorResult")
+            .field("vendor_id", &self.vendor_id)
+            .field("account_ref", &self.account_ref)
+            .field("bills", &self.bills)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What the ERP holds for an executed payment, as read back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PaymentResult {
     /// The payment's id.
     pub payment_ref: String,
     /// What was paid.
@@ -303,7 +411,7 @@ pub struct OperationResult {
     pub amount_due: Option<String>,
 }
 
-impl OperationResult {
+impl PaymentResult {
     /// What a human says was booked, of which the ERP itself could not be asked.
     pub fn unread(payment_ref: &str, amount: Amount) -> Self {
         Self {
@@ -328,6 +436,7 @@ mod tests {
             origin: Origin::SystemOfRecord,
             reference: "vendors/V-100".to_owned(),
             bound: None,
+            blind: None,
         };
         let shown = format!("{param:?}");
         assert!(shown.contains("FR76…0189") && !shown.contains("3000600001"), "{shown}");

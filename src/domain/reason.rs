@@ -33,6 +33,8 @@ reasons! {
     MandateExpired = "mandate_expired", "the mandate has expired";
     /// The mandate was revoked, or its principal is no active accountant any more.
     MandateRevoked = "mandate_revoked", "the mandate was revoked";
+    /// The human holds no role that he began it with any more.
+    RoleNotHeld = "role_not_held", "who began it may not act in this company any more";
     /// The action is not one that is known.
     UnknownAction = "unknown_action", "there is no such action";
     /// The parameters are not exactly those of the action, in type and form.
@@ -81,6 +83,16 @@ reasons! {
     FloorVopNoMatch = "floor_vop_no_match", "the account is not held under the vendor's name";
     /// Floor: the bill's total is not the one it was first claimed with.
     FloorTotalChanged = "floor_total_changed", "the bill's total is not the one that its first payment was decided on";
+    /// Floor: no call-back carries the change.
+    FloorNoCallback = "floor_no_callback", "no call-back that counts carries this change";
+    /// Floor: the number dialled is not a trusted one.
+    FloorPhoneUntrusted = "floor_phone_untrusted", "the number that was called is not a trusted one";
+    /// Floor: nothing of the vendor's in the ERP is that.
+    FloorNotOnFile = "floor_not_on_file", "the ERP does not have it on file for the vendor";
+    /// The vendor has exactly that account.
+    AccountOnFile = "account_on_file", "the vendor has this account on file already, and no other";
+    /// The vendor said that the change is not its own.
+    CallbackDenied = "callback_denied", "the vendor said on the telephone that the change is not its own";
     /// An operation of ours already paid it.
     AlreadyPaid = "already_paid", "the bill was already paid through the gateway";
     /// Another operation for the same thing is under way.

@@ -1,6 +1,8 @@
 //! Votes: which human may approve what, and whether a vote still counts (DESIGN 2, "What an approval
 //! covers").
 
+use std::collections::BTreeSet;
+
 use countersign_erp_source::Timestamp;
 
 use super::decision::Level;
@@ -21,27 +23,41 @@ pub enum NoVote {
     /// The principal's own payment needs somebody else.
     #[error("the principal of the mandate is not the second person that this needs")]
     SelfApproval,
+    /// Who called the vendor is not the second person.
+    #[error("whoever called the vendor is not the second person that this needs")]
+    Caller,
     /// The human does not hold the role, or is not the principal whose step-up it is.
     #[error("this human is not the one whose word is needed")]
     NotAnApprover,
 }
 
-/// Whether a human may vote for an operation of that principal at that level.
+/// Who may not be the second person for an operation.
+#[derive(Debug, Clone, Copy)]
+pub struct Barred<'a> {
+    /// Who granted the mandate, or began the operation himself.
+    pub principal: &'a Name,
+    /// Who called the vendor.
+    pub others: &'a BTreeSet<Name>,
+}
+
+/// Whether a human may vote for an operation at that level.
 ///
-/// INVARIANT (I4, I11): four eyes are two persons, whatever roles the one of them holds.
+/// INVARIANT (I4, I11): four eyes are two persons, whatever roles the one of them holds, and neither
+/// of them made the call that the operation rests on.
 ///
 /// # Errors
 /// [`NoVote`].
 pub fn may_vote(
     level: Level,
-    principal: &Name,
+    barred: Barred<'_>,
     voter: &Name,
     standing: Standing,
 ) -> Result<(), NoVote> {
-    let is_principal = voter == principal;
+    let is_principal = voter == barred.principal;
     match level {
         Level::StepUp if is_principal && standing.is_accountant => Ok(()),
         Level::FourEyes if is_principal => Err(NoVote::SelfApproval),
+        Level::FourEyes if barred.others.contains(voter) => Err(NoVote::Caller),
         Level::FourEyes if standing.is_approver => Ok(()),
         // Where nobody is asked, nobody's vote counts.
         Level::None | Level::StepUp | Level::FourEyes => Err(NoVote::NotAnApprover),
@@ -63,10 +79,10 @@ pub struct Vote {
 
 impl Vote {
     /// Whether it completes that level for that hash at that moment.
-    pub fn completes(&self, level: Level, principal: &Name, hash: &str, now: Timestamp) -> bool {
+    pub fn completes(&self, level: Level, barred: Barred<'_>, hash: &str, now: Timestamp) -> bool {
         self.hash == hash
             && now < self.expires_at
-            && may_vote(level, principal, &self.voter, self.standing).is_ok()
+            && may_vote(level, barred, &self.voter, self.standing).is_ok()
     }
 }
 
@@ -80,7 +96,8 @@ mod tests {
 
     fn says(level: Level, voter: &str, accountant: bool, approver: bool) -> Result<(), NoVote> {
         let standing = Standing { is_accountant: accountant, is_approver: approver };
-        may_vote(level, &name("marie"), &name(voter), standing)
+        let (principal, others) = (name("marie"), BTreeSet::from([name("carl")]));
+        may_vote(level, Barred { principal: &principal, others: &others }, &name(voter), standing)
     }
 
     #[test]
@@ -99,6 +116,11 @@ mod tests {
     }
 
     #[test]
+    fn whoever_called_the_vendor_is_not_the_second_person() {
+        assert_eq!(says(Level::FourEyes, "carl", true, true), Err(NoVote::Caller));
+    }
+
+    #[test]
     fn nobody_votes_where_nobody_is_asked() {
         assert_eq!(says(Level::None, "marie", true, true), Err(NoVote::NotAnApprover));
         assert_eq!(says(Level::None, "paul", true, true), Err(NoVote::NotAnApprover));
@@ -110,7 +132,9 @@ mod tests {
         let expires_at = Timestamp::from_millis(10);
         let vote = Vote { voter: name("paul"), standing, hash: "a".to_owned(), expires_at };
         let at = |hash, millis| {
-            vote.completes(Level::FourEyes, &name("marie"), hash, Timestamp::from_millis(millis))
+            let (principal, others) = (name("marie"), BTreeSet::new());
+            let barred = Barred { principal: &principal, others: &others };
+            vote.completes(Level::FourEyes, barred, hash, Timestamp::from_millis(millis))
         };
         assert!(at("a", 9));
         assert!(!at("b", 9));

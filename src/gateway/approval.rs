@@ -18,7 +18,7 @@ use crate::domain::names::{Name, OperationId, VoteId};
 use crate::domain::operation::{Operation, Status};
 use crate::domain::reason::Reason;
 use crate::domain::role::Role;
-use crate::domain::vote::{NoVote, Standing, may_vote};
+use crate::domain::vote::{Barred, NoVote, Standing, may_vote};
 use crate::ids::NoRandomness;
 use crate::receipts::ReceiptKind;
 use crate::store::operations::{self, Reservation};
@@ -212,6 +212,11 @@ pub(super) async fn visible(
     Ok(Ok((found, roles)))
 }
 
+/// Who may not be the second person for that operation.
+pub(super) fn barred(operation: &Operation) -> Barred<'_> {
+    Barred { principal: &operation.origins.principal, others: &operation.substance.not_by }
+}
+
 /// What those roles make of a human for a vote.
 pub(super) fn standing_of(roles: &BTreeSet<Role>) -> Standing {
     Standing {
@@ -281,8 +286,7 @@ fn may_be_cast(
 ) -> Result<(), ApprovalError> {
     // Where nobody was asked, nobody's vote is refused for who he is.
     if found.level != Level::None {
-        let principal = &found.origins.principal;
-        may_vote(found.level, principal, &ballot.human, standing_of(roles))?;
+        may_vote(found.level, barred(found), &ballot.human, standing_of(roles))?;
     }
     still_pending(found, ballot.now)?;
     if found.substance.hash.as_deref() != Some(&*ballot.hash) {
@@ -305,7 +309,7 @@ async fn reject(
     let principal = &found.origins.principal;
     let may = human == principal
         || roles.contains(&Role::Admin)
-        || may_vote(found.level, principal, human, standing_of(&roles)).is_ok();
+        || may_vote(found.level, barred(&found), human, standing_of(&roles)).is_ok();
     if !may {
         return Ok(Err(NoVote::NotAnApprover.into()));
     }

@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 
 use countersign_erp_source::Timestamp;
 
-use super::approval::{ApprovalError, standing_of, visible};
+use super::approval::{ApprovalError, barred, standing_of, visible};
 use super::pack::{Booking, Found, Sent};
 use super::proposals::EXECUTING_WAIT;
 use super::settling::{Settled, write_down};
 use super::{Gateway, Stored, receipt};
 use crate::domain::decision::{Level, Stage};
 use crate::domain::names::{Name, OperationId};
-use crate::domain::operation::{Operation, OperationResult, Status};
+use crate::domain::operation::{Operation, OperationResult, PaymentResult, Status, VendorResult};
 use crate::domain::reason::Reason;
 use crate::domain::vote::may_vote;
 use crate::receipts::ReceiptKind;
@@ -109,7 +109,8 @@ impl Gateway {
         word: &Word,
     ) -> Result<bool, ByHandError> {
         let Some(pack) = self.pack_of(&operation.action) else { return Ok(false) };
-        match pack.look_up(&operation.origins.company, &attempt.order_text).await {
+        match pack.look_up(&operation.action, &operation.origins.company, &attempt.order_text).await
+        {
             Ok(Found::Booked(booking)) => {
                 self.settle(operation, attempt, Sent::Booked(booking)).await?;
                 Ok(true)
@@ -132,7 +133,7 @@ async fn may_settle(
         Err(refusal) => return Ok(Err(refusal)),
     };
     // The same two persons as for four eyes, whatever level it was decided at.
-    let may = may_vote(Level::FourEyes, &found.origins.principal, human, standing_of(&roles));
+    let may = may_vote(Level::FourEyes, barred(&found), human, standing_of(&roles));
     Ok(match may {
         Err(refusal) => Err(refusal.into()),
         Ok(()) if found.status != Status::Unknown => {
@@ -185,8 +186,8 @@ fn settled(word: &Word, attempt: &Attempt) -> Settled {
             attempt: AttemptState::Booked,
             status: Status::Executed,
             booking: Some(Booking {
-                result: OperationResult::unread(payment_ref, attempt.amount),
-                amount: attempt.amount,
+                result: unread(payment_ref, attempt),
+                amount: attempt.sum.map(|sum| sum.amount),
                 differences: Vec::new(),
                 evidence: BTreeMap::new(),
             }),
@@ -194,5 +195,19 @@ fn settled(word: &Word, attempt: &Attempt) -> Settled {
             said,
             alarm: None,
         },
+    }
+}
+
+/// What a human says was done, of which the ERP itself could not be asked.
+fn unread(reference: &str, attempt: &Attempt) -> OperationResult {
+    match attempt.sum {
+        Some(sum) => OperationResult::Payment(PaymentResult::unread(reference, sum.amount)),
+        None => OperationResult::Vendor(VendorResult {
+            vendor_id: attempt.counterparty.clone(),
+            account_ref: Some(reference.to_owned()),
+            iban: None,
+            phone: None,
+            bills: Vec::new(),
+        }),
     }
 }

@@ -11,10 +11,10 @@ use super::pack::{Case, Claim, Denial};
 use super::pipeline::{self, Evaluated, Permitted, Rulebook, Subject};
 use super::standing::{self, Asked, Standing};
 use crate::domain::decision::{Effect, Level, Stage};
-use crate::domain::operation::{Decision, Held, KeptFact, Operation, Substance};
+use crate::domain::operation::{Decision, Held, KeptFact, Operation, Substance, Sum};
 use crate::domain::reason::Reason;
 use crate::store::attempts::{self, Attempt, AttemptState};
-use crate::store::{StoreError, Unit, precedents};
+use crate::store::{StoreError, Unit, callbacks, precedents};
 
 /// What a claim needs beside the case.
 #[derive(Debug, Clone)]
@@ -92,11 +92,13 @@ pub(super) async fn under_lock(
     let resolved = case.resolved();
     let asked = Asked {
         company: origins.company.clone(),
-        mandate: origins.mandate.clone(),
+        principal: origins.principal.clone(),
+        mandate: origins.mandate().cloned(),
         operation: judging.operation.id.clone(),
         thing: resolved.thing.clone(),
         counterparty: resolved.counterparty.clone(),
-        currency: resolved.amount.currency(),
+        callback: resolved.callback.clone(),
+        currency: resolved.sum.map(|sum| sum.amount.currency()),
         at: context.now,
     };
     let standing = standing::read(unit.conn(), &asked).await?;
@@ -113,7 +115,7 @@ impl Judging<'_> {
     ) -> Result<Stands, Denial> {
         let (operation, evaluated) = (self.operation, self.evaluated);
         let resolved = case.resolved();
-        let mandate = standing.judge(&operation.action, resolved)?;
+        let authority = standing.judge(&operation.action, resolved)?;
         standing.judge_sums(resolved)?;
         let mut facts = evaluated.facts.clone();
         case.add_volume(&mut facts, &standing.volume);
@@ -124,7 +126,7 @@ impl Judging<'_> {
                 operation: &operation.id,
                 action: &operation.action,
                 args: &operation.args,
-                mandate,
+                authority: &authority,
                 held: self.held,
             };
             rulebook.decide(subject, case.as_ref(), &facts, &standing)?
@@ -132,7 +134,7 @@ impl Judging<'_> {
         if self.may_begin_to_wait && permitted.level != Level::None {
             standing.judge_pending()?;
         }
-        let approved = standing.is_approved(permitted.level, &permitted.hash);
+        let approved = standing.is_approved(permitted.level, &permitted.hash, &resolved.not_by);
         Ok(Stands { permitted, approved, case, standing, facts: pipeline::keep(&facts) })
     }
 }
@@ -146,13 +148,13 @@ pub(super) async fn make_attempt(
 ) -> Stored<Attempt> {
     let resolved = stands.case.resolved();
     let seq = unit.next_order_seq().await?;
-    let total = stands.standing.pinned_total(resolved);
+    let sum = resolved.sum.map(|sum| Sum { total: stands.standing.pinned_total(sum), ..sum });
     let claim = Claim {
         marker: context.marker.clone(),
         store: context.rulebook.store.clone(),
         seq: u64::try_from(seq)
             .map_err(|_negative| StoreError::inconsistent("store", "order_seq", "is negative"))?,
-        total,
+        total: sum.map(|sum| sum.total),
         not_after: context.not_after,
     };
     Ok(Attempt {
@@ -162,8 +164,7 @@ pub(super) async fn make_attempt(
         company: operation.origins.company.clone(),
         thing: resolved.thing.clone(),
         counterparty: resolved.counterparty.clone(),
-        amount: resolved.amount,
-        total,
+        sum,
         order_text: stands.case.order(&claim),
         operation_hash: stands.permitted.hash.clone(),
         not_after: context.not_after,
@@ -183,10 +184,19 @@ pub(super) async fn keep(
 ) -> Stored<()> {
     let case =
         case.ok_or_else(|| StoreError::inconsistent("attempt", "operation", "has no case"))?;
-    let precedent = &case.resolved().precedent;
-    let reference = precedent.reference.as_ref();
+    let resolved = case.resolved();
     attempts::insert(unit.conn(), attempt).await?;
-    precedents::keep(unit.conn(), attempt, &precedent.payee, reference, precedent.dated).await
+    if let Some(callback) = &resolved.callback {
+        // Looked at before under the same lock; now it is taken.
+        let (id, at) = (&attempt.operation, attempt.claimed_at);
+        if !callbacks::spend(unit.conn(), callback, id, at).await? {
+            return Err(StoreError::inconsistent("callback", "state", "is not open any more"));
+        }
+    }
+    let (Some(precedent), Some(sum)) = (&resolved.precedent, attempt.sum) else { return Ok(()) };
+    let reference = precedent.reference.as_ref();
+    let payee = &precedent.payee;
+    precedents::keep(unit.conn(), attempt, sum.total, payee, reference, precedent.dated).await
 }
 
 pub(super) fn permits(permitted: &Permitted, policy: Option<&str>) -> Decision {

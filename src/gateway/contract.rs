@@ -95,6 +95,13 @@ impl<'de> Deserialize<'de> for Body<'de> {
 }
 
 impl Proposal {
+    /// What a human begins by a call of its own, to be committed.
+    pub fn of(action: &str, args: &serde_json::Value) -> Self {
+        let args = args.to_string();
+        let digest = sha256(&format!("{action} {args}"));
+        Self { action: action.to_owned(), args, mode: Some(Mode::Commit), digest }
+    }
+
     /// Reads a body.
     ///
     /// # Errors

@@ -9,15 +9,17 @@ use countersign_erp_source::{Marker, Timestamp};
 use super::claim::{ClaimContext, Judging, make_attempt, permits, under_lock};
 use super::pack::{Denial, Sent};
 use super::pipeline::{Evaluated, Permitted, Subject};
-use super::{Gateway, Stored, claim, kill_point, receipt};
+use super::{Gateway, Stored, alarm, claim, kill_point, receipt};
 use crate::domain::decision::{Effect, Level, Stage};
-use crate::domain::operation::{Decision, Held, Operation, Status};
+use crate::domain::mandate::Authority;
+use crate::domain::names::AlarmId;
+use crate::domain::operation::{Decision, Held, Operation, Origins, Status};
 use crate::domain::reason::Reason;
 use crate::ids::NoRandomness;
 use crate::receipts::ReceiptKind;
 use crate::store::attempts::{self, Attempt, AttemptState};
 use crate::store::operations::{self, Owner, Reservation};
-use crate::store::{StoreError, Unit, people, votes};
+use crate::store::{StoreError, Unit, callbacks, people, votes};
 
 /// How long a prepared operation waits for its commit.
 const PREPARED_WAITS: std::time::Duration = std::time::Duration::from_hours(24);
@@ -43,6 +45,8 @@ pub(super) struct Submission {
     pub(super) prepare: bool,
     /// For the claim.
     pub(super) marker: Marker,
+    /// For what the humans are told.
+    pub(super) alarm: AlarmId,
 }
 
 /// An operation that was claimed, with its attempt.
@@ -118,7 +122,8 @@ impl Gateway {
         let Some(pack) = self.pack_of(&operation.action) else {
             return self.not_sent(&operation, &attempt, "no pack for this action").await;
         };
-        let sent = pack.send(&operation.origins.company, &attempt.order_text).await;
+        let company = &operation.origins.company;
+        let sent = pack.send(&operation.action, company, &attempt.order_text).await;
         kill_point("after_send");
         self.settle(&operation, &attempt, sent).await?;
         kill_point("after_settle");
@@ -127,22 +132,31 @@ impl Gateway {
 
     /// Runs the stages again for an operation, under its mandate as the registry has it now.
     pub(super) async fn evaluate_again(&self, operation: &Operation) -> Stored<Evaluated> {
-        let id = operation.origins.mandate.clone();
-        let found = self
-            .store()
-            .read(move |conn| Box::pin(async move { people::find_mandate(conn, &id).await }))
-            .await?;
-        let Some((mandate, _)) = found else {
-            return Err(StoreError::inconsistent("operation", "mandate", "is not in the registry"));
-        };
+        let authority = self.authority(&operation.origins).await?;
         let subject = Subject {
             operation: &operation.id,
             action: &operation.action,
             args: &operation.args,
-            mandate: &mandate,
+            authority: &authority,
             held: &operation.held(),
         };
         Ok(self.evaluate(subject).await)
+    }
+
+    /// By whose right an operation is, as the registry has it now.
+    async fn authority(&self, origins: &Origins) -> Stored<Authority> {
+        let Some(id) = origins.mandate().cloned() else {
+            let (company, human) = (origins.company.clone(), origins.principal.clone());
+            return Ok(Authority::Own { company, human });
+        };
+        let found = self
+            .store()
+            .read(move |conn| Box::pin(async move { people::find_mandate(conn, &id).await }))
+            .await?;
+        let (mandate, _) = found.ok_or_else(|| {
+            StoreError::inconsistent("operation", "mandate", "is not in the registry")
+        })?;
+        Ok(mandate.into())
     }
 
     /// Decides once more on the facts after the claim.
@@ -193,6 +207,7 @@ impl Gateway {
                     }
                     let before = get(unit, &id).await?;
                     votes::void(unit.conn(), &id, &because, now).await?;
+                    callbacks::give_back(unit.conn(), &id).await?;
                     after.version = before.version;
                     let data = receipt::decision(&after, denial.as_ref(), hashed.as_deref());
                     receipt::leave(unit, &mut after, ReceiptKind::Decision, now, data)?;
@@ -279,11 +294,12 @@ async fn record(
     submission: Submission,
     context: &ClaimContext,
 ) -> Stored<Recorded> {
-    let Submission { before, mut operation, evaluated, prepare, .. } = submission;
+    let Submission { before, mut operation, evaluated, prepare, alarm: submission_alarm, .. } =
+        submission;
     let owner = Owner {
         company: operation.origins.company.clone(),
         principal: operation.origins.principal.clone(),
-        agent: operation.origins.agent.clone(),
+        agent: operation.origins.agent().cloned(),
     };
     // INVARIANT: under the store's lock a key belongs to one operation, and an operation that moved
     // since it was read is not written over.
@@ -347,6 +363,11 @@ async fn record(
             Some(denial)
         }
     };
+    if denial.as_ref().is_some_and(|denial| denial.stage == Stage::Policy)
+        && let Some(notice) = evaluated.case.as_ref().and_then(|case| case.notice(&evaluated.facts))
+    {
+        alarm::notify(unit, &notice, &operation, submission_alarm, context.now).await?;
+    }
     let data = receipt::decision(&operation, denial.as_ref(), hashed.as_deref());
     receipt::leave(unit, &mut operation, ReceiptKind::Decision, context.now, data)?;
     let mut reservation = FREE;
@@ -391,6 +412,8 @@ async fn reclaim(
         return Ok(None);
     }
     let reserved = operations::reservation(unit.conn(), &before.id).await?;
+    // Surely nothing was changed by the attempt that is over.
+    callbacks::give_back(unit.conn(), &found.id).await?;
     let mut after = Operation { updated_at: context.now, ..found.clone() };
     let judging = Judging {
         operation: &found,

@@ -1,15 +1,16 @@
 //! Freezes: a human's, at once; and automatic ones, each with an alarm that says what to do.
 
-use countersign_erp_source::Timestamp;
+use countersign_erp_source::{CompanyId, Timestamp};
 use uuid::Uuid;
 
-use super::{Gateway, Stored};
-use crate::domain::names::{AlarmId, FreezeId};
+use super::{Gateway, Stored, alarm};
+use crate::domain::names::{AlarmId, FreezeId, Name};
 use crate::domain::operation::Operation;
+use crate::domain::role::Role;
 use crate::ids::{self, NoRandomness, Randomness};
 use crate::receipts::{Receipt, ReceiptKind};
 use crate::store::freezes::{self, Alarm, Freeze, FreezeScope};
-use crate::store::{Store, StoreError, Unit, votes};
+use crate::store::{Store, StoreError, Unit, people, votes};
 
 /// An alarm that freezes by itself.
 #[derive(Debug, Clone)]
@@ -56,6 +57,7 @@ pub async fn add(
         scope,
         reason: reason.to_owned(),
         cause: None,
+        operation: None,
         placed_by: by.to_owned(),
         placed_at: now,
     };
@@ -94,6 +96,171 @@ pub async fn remove(
         .await
         .map_err(FreezeError::Store)?;
     if written.value { Ok(()) } else { Err(FreezeError::NotInForce(id.clone())) }
+}
+
+/// What a human freezes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HumanScope {
+    /// His company.
+    Company,
+    /// A vendor of it.
+    Vendor(String),
+}
+
+/// Why a human's freeze or thaw was not taken.
+#[derive(Debug, thiserror::Error)]
+pub enum ByHumanError {
+    /// No such freeze in a company of this human's.
+    #[error("no such freeze is in force")]
+    NotFound,
+    /// An auditor reads only.
+    #[error("accountants, approvers and admins freeze; an auditor changes nothing")]
+    MayNotFreeze,
+    /// It stops everything, or needs the store to be looked at.
+    #[error("only the operator thaws this, with `countersign freeze remove`")]
+    OperatorOnly,
+    /// Only an approver thaws.
+    #[error("this takes an approver of the company")]
+    NotAnApprover,
+    /// He approved what caused it.
+    #[error("whoever approved the operation that caused this freeze does not thaw it")]
+    CausedByOwnApproval,
+    /// The store failed.
+    #[error("the store did not answer")]
+    Store(#[from] StoreError),
+    /// No random numbers.
+    #[error("no random numbers")]
+    Randomness(#[source] NoRandomness),
+}
+
+impl Gateway {
+    /// The freezes in force that stop payments of that company, after that id, ascending.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn freezes_of(
+        &self,
+        company: &CompanyId,
+        after: String,
+        limit: u16,
+    ) -> Stored<Vec<Freeze>> {
+        let all = self
+            .store()
+            .read(|conn| Box::pin(async move { freezes::in_force(conn).await }))
+            .await?;
+        let ours = |freeze: &Freeze| match &freeze.scope {
+            FreezeScope::All => true,
+            FreezeScope::Company(of) | FreezeScope::Vendor { company: of, .. } => {
+                of == company.as_str()
+            }
+        };
+        let later = all.into_iter().filter(ours).filter(|freeze| freeze.id.as_str() > &*after);
+        Ok(later.take(usize::from(limit)).collect())
+    }
+
+    /// A human freezes his company, or a vendor of it, at once.
+    ///
+    /// # Errors
+    /// [`ByHumanError`].
+    pub async fn freeze_for(
+        &self,
+        human: &Name,
+        company: &CompanyId,
+        scope: HumanScope,
+        reason: &str,
+    ) -> Result<Freeze, ByHumanError> {
+        let id = FreezeId::from_uuid(self.ordered_id().map_err(ByHumanError::Randomness)?);
+        let of = company.to_string();
+        let freeze = Freeze {
+            id,
+            scope: match scope {
+                HumanScope::Company => FreezeScope::Company(of),
+                HumanScope::Vendor(vendor) => FreezeScope::Vendor { company: of, vendor },
+            },
+            reason: reason.to_owned(),
+            cause: None,
+            operation: None,
+            placed_by: human.to_string(),
+            placed_at: self.now(),
+        };
+        let (human, company) = (human.clone(), company.clone());
+        let written = self
+            .store()
+            .write_or_undo(move |unit| {
+                Box::pin(async move {
+                    let roles = people::roles(unit.conn(), &human, &company).await?;
+                    if roles.iter().all(|role| *role == Role::Auditor) {
+                        return Ok(Err(ByHumanError::MayNotFreeze));
+                    }
+                    place(unit, &freeze).await?;
+                    Ok(Ok(freeze))
+                })
+            })
+            .await??;
+        self.0.changed.notify_waiters();
+        Ok(written.value)
+    }
+
+    /// A human thaws (DESIGN 4): an approver, and not the one who approved what caused it.
+    ///
+    /// # Errors
+    /// [`ByHumanError`].
+    pub async fn thaw_for(
+        &self,
+        human: &Name,
+        id: &FreezeId,
+        because: &str,
+    ) -> Result<Freeze, ByHumanError> {
+        let (human, id, because) = (human.clone(), id.clone(), because.to_owned());
+        let now = self.now();
+        let written = self
+            .store()
+            .write_or_undo(move |unit| {
+                Box::pin(async move {
+                    let freeze = match may_thaw(unit, &human, &id).await? {
+                        Ok(freeze) => freeze,
+                        Err(refusal) => return Ok(Err(refusal)),
+                    };
+                    if !thaw(unit, &id, &because, human.as_str(), now).await? {
+                        return Ok(Err(ByHumanError::NotFound));
+                    }
+                    Ok(Ok(freeze))
+                })
+            })
+            .await??;
+        self.0.changed.notify_waiters();
+        Ok(written.value)
+    }
+}
+
+async fn may_thaw(
+    unit: &mut Unit<'_>,
+    human: &Name,
+    id: &FreezeId,
+) -> Stored<Result<Freeze, ByHumanError>> {
+    let in_force = freezes::in_force(unit.conn()).await?;
+    let Some(freeze) = in_force.into_iter().find(|freeze| freeze.id == *id) else {
+        return Ok(Err(ByHumanError::NotFound));
+    };
+    let (FreezeScope::Company(company) | FreezeScope::Vendor { company, .. }) = &freeze.scope
+    else {
+        return Ok(Err(ByHumanError::OperatorOnly));
+    };
+    let company = CompanyId::new(company.clone())
+        .map_err(|_fault| StoreError::inconsistent("freezes", "company", "cannot be read"))?;
+    let roles = people::roles(unit.conn(), human, &company).await?;
+    if roles.is_empty() {
+        return Ok(Err(ByHumanError::NotFound));
+    }
+    if !roles.contains(&Role::Approver) {
+        return Ok(Err(ByHumanError::NotAnApprover));
+    }
+    if let Some(operation) = &freeze.operation
+        && votes::voted_for(unit.conn(), operation, human).await?
+    {
+        return Ok(Err(ByHumanError::CausedByOwnApproval));
+    }
+    Ok(Ok(freeze))
 }
 
 impl Gateway {
@@ -185,51 +352,43 @@ async fn thaw(
 /// Freezes within a unit of work, once for each scope and cause, and raises an alarm each time.
 pub(super) async fn automatic(
     unit: &mut Unit<'_>,
-    alarm: &Automatic,
+    automatic: &Automatic,
     operation: Option<&Operation>,
     freeze_id: Uuid,
     alarm_id: Uuid,
     now: Timestamp,
 ) -> Stored<()> {
     // Frozen once is frozen; but what happened again is said again.
-    let stands = freezes::stands(unit.conn(), &alarm.scope, alarm.cause).await?;
+    let stands = freezes::stands(unit.conn(), &automatic.scope, automatic.cause).await?;
     let freeze = Freeze {
         id: FreezeId::from_uuid(freeze_id),
-        scope: alarm.scope.clone(),
-        reason: alarm.detail.clone(),
-        cause: Some(alarm.cause.to_owned()),
+        scope: automatic.scope.clone(),
+        reason: automatic.detail.clone(),
+        cause: Some(automatic.cause.to_owned()),
+        operation: operation.map(|operation| operation.id.clone()),
         placed_by: "countersign".to_owned(),
         placed_at: now,
     };
     if !stands {
         place(unit, &freeze).await?;
     }
-    let (company, counterparty) = match &alarm.scope {
-        FreezeScope::All => (None, None),
+    let (company, counterparty) = match &automatic.scope {
+        // What stops everything is told where it happened.
+        FreezeScope::All => (operation.map(|caused| caused.origins.company.to_string()), None),
         FreezeScope::Company(company) => (Some(company.clone()), None),
         FreezeScope::Vendor { company, vendor } => (Some(company.clone()), Some(vendor.clone())),
     };
     let raised = Alarm {
         id: AlarmId::from_uuid(alarm_id),
-        kind: alarm.cause.to_owned(),
+        kind: automatic.cause.to_owned(),
         company: company.clone(),
         counterparty,
         operation: operation.map(|operation| operation.id.to_string()),
-        detail: alarm.detail.clone(),
+        subject: None,
+        detail: automatic.detail.clone(),
         raised_at: now,
+        closed: None,
     };
-    freezes::raise(unit.conn(), &raised).await?;
-    let (id, kind) = (&raised.id, alarm.cause);
-    // What happened stands in the alarm, where only people of the company read it.
-    tracing::error!(alarm.id = %id, alarm.kind = kind, "alarm {id}: {kind}");
-    unit.receipt(Receipt {
-        kind: ReceiptKind::Alarm,
-        at: now,
-        company,
-        operation: raised.operation.clone(),
-        data: serde_json::json!({
-            "alarm": raised.id.as_str(), "detail": raised.detail, "kind": raised.kind,
-        }),
-    })?;
+    alarm::raise(unit, &raised).await?;
     Ok(())
 }

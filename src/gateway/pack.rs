@@ -4,7 +4,7 @@
 //! The pipeline knows no accounts payable: for it a bill is a *thing* that at most one operation
 //! may hold, a vendor is a *counterparty* that may be frozen.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -15,9 +15,11 @@ use countersign_erp_source::{Amount, CompanyId, Marker, ReferenceKey, Timestamp}
 use super::contract::Terms;
 use crate::domain::decision::Stage;
 use crate::domain::facts::Facts;
-use crate::domain::mandate::Mandate;
-use crate::domain::operation::{OperationResult, Params};
+use crate::domain::mandate::Authority;
+use crate::domain::names::{CallbackId, Name, OperationId};
+use crate::domain::operation::{Operation, OperationResult, Params, Sum};
 use crate::domain::reason::Reason;
+use crate::store::{StoreError, Unit};
 
 /// A refusal at a stage.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,12 +85,14 @@ pub struct Resolved {
     pub thing: String,
     /// The vendor, for freezes.
     pub counterparty: String,
-    /// What is claimed.
-    pub amount: Amount,
-    /// The most that may ever be claimed for the thing: pinned at its first claim.
-    pub total: Amount,
-    /// What is kept of it at each claim.
-    pub precedent: Precedent,
+    /// What is claimed, where it moves money.
+    pub sum: Option<Sum>,
+    /// What is kept of it at each claim, where later ones compare with it.
+    pub precedent: Option<Precedent>,
+    /// Humans whose vote does not count for it, beside its principal: those who called the vendor.
+    pub not_by: BTreeSet<Name>,
+    /// The call-back that it rests on, which the claim spends.
+    pub callback: Option<CallbackId>,
 }
 
 /// What a claim was made for, as it was then. Later decisions compare with it, whatever somebody
@@ -117,6 +121,12 @@ pub struct Volume {
     pub company_month: i64,
 }
 
+impl Volume {
+    /// Nothing.
+    pub const NONE: Self =
+        Self { counterparty_day: 0, company_day: 0, counterparty_month: 0, company_month: 0 };
+}
+
 /// What the claim gives to an order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
@@ -126,8 +136,8 @@ pub struct Claim {
     pub store: String,
     /// The store's sequence number.
     pub seq: u64,
-    /// The pinned total.
-    pub total: Amount,
+    /// The pinned total, where it moves money.
+    pub total: Option<Amount>,
     /// Not to be booked after this, by the ERP's clock.
     pub not_after: Timestamp,
 }
@@ -153,6 +163,23 @@ pub trait Case: Send + Sync + fmt::Debug {
 
     /// The exact text of the order for that claim.
     fn order(&self, claim: &Claim) -> String;
+
+    /// What the humans of the company are told where this is refused at stage `policy`.
+    fn notice(&self, facts: &Facts) -> Option<Notice> {
+        let _ = facts;
+        None
+    }
+}
+
+/// What the humans of a company are told, once for each subject.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notice {
+    /// The stable code.
+    pub kind: &'static str,
+    /// What it is about: told once for each.
+    pub subject: String,
+    /// What happened and what to do.
+    pub detail: String,
 }
 
 /// What a booking read back as.
@@ -160,8 +187,8 @@ pub trait Case: Send + Sync + fmt::Debug {
 pub struct Booking {
     /// For the operation.
     pub result: OperationResult,
-    /// What was booked, for the sums of the thing.
-    pub amount: Amount,
+    /// What was booked, for the sums of the thing; `None` where no money moves.
+    pub amount: Option<Amount>,
     /// In which ways it is not what was ordered; empty if it is.
     pub differences: Vec<String>,
     /// For the receipt: what the ERP said.
@@ -214,8 +241,11 @@ pub enum Found {
 /// A pack of actions.
 #[async_trait]
 pub trait Pack: Send + Sync + fmt::Debug {
-    /// The actions that it knows, each also the name of its scope.
+    /// The actions that agents may propose, each also the name of its scope.
     fn actions(&self) -> &'static [&'static str];
+
+    /// The actions that humans begin for themselves; no mandate holds them.
+    fn own_actions(&self) -> &'static [&'static str];
 
     /// The names of the arguments of that action, all required.
     fn arguments(&self, action: &str) -> &'static [&'static str];
@@ -229,18 +259,52 @@ pub trait Pack: Send + Sync + fmt::Debug {
         &self,
         action: &str,
         terms: &Terms,
-        mandate: &Mandate,
+        asking: &Asking<'_>,
     ) -> Result<Arc<dyn Case>, Denial>;
 
     /// What forbids paying through the ERP now; empty if it is ready.
     fn not_ready(&self) -> Vec<String>;
 
-    /// Hands the order to the ERP.
-    async fn send(&self, company: &CompanyId, order: &str) -> Sent;
+    /// Hands the order over.
+    async fn send(&self, action: &str, company: &CompanyId, order: &str) -> Sent;
+
+    /// Writes down what the pack itself keeps of an order that was carried out as it was decided, in
+    /// the unit of work that settles it.
+    ///
+    /// # Errors
+    /// The store failed, or does not hold what it must; the settle worker comes by again.
+    async fn keep(&self, unit: &mut Unit<'_>, done: &Done<'_>) -> Result<(), StoreError>;
 
     /// Looks for the order in the ERP.
     ///
     /// # Errors
     /// What went wrong, for log and receipt; nothing follows from it.
-    async fn look_up(&self, company: &CompanyId, order: &str) -> Result<Found, String>;
+    async fn look_up(
+        &self,
+        action: &str,
+        company: &CompanyId,
+        order: &str,
+    ) -> Result<Found, String>;
+}
+
+/// Who asks for what.
+#[derive(Debug, Clone, Copy)]
+pub struct Asking<'a> {
+    /// By whose right.
+    pub authority: &'a Authority,
+    /// The operation.
+    pub operation: &'a OperationId,
+}
+
+/// An order that was carried out.
+#[derive(Debug, Clone, Copy)]
+pub struct Done<'a> {
+    /// The operation.
+    pub operation: &'a Operation,
+    /// The order's exact text.
+    pub order: &'a str,
+    /// What it read back as.
+    pub booking: &'a Booking,
+    /// When it is written down.
+    pub now: Timestamp,
 }

@@ -9,12 +9,14 @@ use countersign_erp_source::{CompanyId, Timestamp};
 use serde_json::{Value, json};
 
 use super::passwords::{NewPassword, PasswordError};
+use super::proposals::end_waiting;
 use super::sessions::Human;
 use super::{Gateway, Stored, mandates};
 use crate::domain::names::Name;
+use crate::domain::operation::Status;
 use crate::domain::role::Role;
 use crate::receipts::{Receipt, ReceiptKind};
-use crate::store::{Store, StoreError, Unit, people, sessions, votes};
+use crate::store::{Store, StoreError, Unit, callbacks, operations, people, sessions, votes};
 
 /// Who receipts say did what no human of the installation did.
 const RESERVED: [&str; 3] = [OPERATOR, "countersign", "serve"];
@@ -366,9 +368,14 @@ async fn disable_within(unit: &mut Unit<'_>, name: &Name, by: &By, now: Timestam
         mandates::revoke_within(unit, &mandate.id, because, by.as_str(), now).await?;
     }
     let votes_voided = votes::void_of(unit.conn(), name, "the human was disabled", now).await?;
+    let because = "the human was disabled";
+    let callbacks_voided = callbacks::void_by(unit.conn(), name, because, now).await?;
+    for begun in operations::own_waiting(unit.conn(), name).await? {
+        end_waiting(unit, &begun, Status::Cancelled, because, now).await?;
+    }
     let data = json!({
-        "mandates_revoked": granted.len(), "sessions_ended": sessions_ended,
-        "votes_voided": votes_voided,
+        "callbacks_voided": callbacks_voided, "mandates_revoked": granted.len(),
+        "sessions_ended": sessions_ended, "votes_voided": votes_voided,
     });
     changed(unit, name, by, "disabled", data, now).await?;
     Ok(true)

@@ -11,14 +11,14 @@ use countersign_erp_source::Timestamp;
 use serde::Serialize;
 
 use super::contract::Terms;
-use super::pack::{Case, Denial, Resolved, Volume};
+use super::pack::{Asking, Case, Denial, Resolved, Volume};
 use super::policy::{Policies, PolicyFailure, PolicyRequest};
 use super::standing::{self, Asked, Standing};
 use super::{Gateway, hex};
 use crate::domain::decision::{Effect, Level, Stage};
 use crate::domain::facts::{FactValue, Facts};
-use crate::domain::mandate::Mandate;
-use crate::domain::names::OperationId;
+use crate::domain::mandate::Authority;
+use crate::domain::names::{CallbackId, Name, OperationId};
 use crate::domain::operation::{Held, KeptFact, Params, Substance};
 use crate::domain::reason::Reason;
 
@@ -69,7 +69,7 @@ pub(super) struct Subject<'a> {
     pub(super) operation: &'a OperationId,
     pub(super) action: &'a str,
     pub(super) args: &'a str,
-    pub(super) mandate: &'a Mandate,
+    pub(super) authority: &'a Authority,
     /// The level that the operation holds on to.
     pub(super) held: &'a Held,
 }
@@ -109,22 +109,32 @@ impl Gateway {
     }
 
     async fn stages(&self, subject: Subject<'_>, run: &mut Evaluated) -> Result<Permitted, Denial> {
-        let pack = self
-            .pack_of(subject.action)
-            .ok_or_else(|| Denial::new(Stage::Contract, Reason::UnknownAction))?;
+        let unknown = || Denial::new(Stage::Contract, Reason::UnknownAction);
+        let pack = self.pack_of(subject.action).ok_or_else(unknown)?;
+        // What humans begin for themselves no mandate can hold, and the other way round.
+        let known = match subject.authority {
+            Authority::Mandate(_) => pack.actions(),
+            Authority::Own { .. } => pack.own_actions(),
+        };
+        if !known.contains(&subject.action) {
+            return Err(unknown());
+        }
         let terms = Terms::parse(subject.args, pack.arguments(subject.action))?;
-        let case = pack.resolve(subject.action, &terms, subject.mandate).await?;
+        let asking = Asking { authority: subject.authority, operation: subject.operation };
+        let case = pack.resolve(subject.action, &terms, &asking).await?;
         let resolved = case.resolved();
         run.substance = Substance {
             thing: Some(resolved.thing.clone()),
             counterparty: Some(resolved.counterparty.clone()),
-            amount: Some(resolved.amount),
+            amount: resolved.sum.map(|sum| sum.amount),
             params: resolved.params.clone(),
             records: resolved
                 .records
                 .iter()
                 .map(|(name, value)| ((*name).to_owned(), value.clone()))
                 .collect(),
+            not_by: resolved.not_by.clone(),
+            callback: resolved.callback.clone(),
             ..Substance::default()
         };
         run.case = Some(Arc::clone(&case));
@@ -139,7 +149,7 @@ impl Gateway {
         run.policy = Some(rulebook.policies.digest().to_owned());
         let permitted = rulebook.decide(subject, case.as_ref(), &run.facts, &standing)?;
         run.substance.hash = Some(permitted.hash.clone());
-        run.approved = standing.is_approved(permitted.level, &permitted.hash);
+        run.approved = standing.is_approved(permitted.level, &permitted.hash, &resolved.not_by);
         Ok(permitted)
     }
 
@@ -148,7 +158,7 @@ impl Gateway {
         subject: Subject<'_>,
         resolved: &Resolved,
     ) -> Result<Standing, Denial> {
-        let asked = asked(subject.operation, subject.mandate, resolved, self.now());
+        let asked = asked(subject.operation, subject.authority, resolved, self.now());
         self.store()
             .read(move |conn| Box::pin(async move { standing::read(conn, &asked).await }))
             .await
@@ -159,17 +169,19 @@ impl Gateway {
 /// Of what it is asked how things stand.
 pub(super) fn asked(
     operation: &OperationId,
-    mandate: &Mandate,
+    authority: &Authority,
     resolved: &Resolved,
     at: Timestamp,
 ) -> Asked {
     Asked {
-        company: mandate.company.clone(),
-        mandate: mandate.id.clone(),
+        company: authority.company().clone(),
+        principal: authority.principal().clone(),
+        mandate: authority.mandate().map(|mandate| mandate.id.clone()),
         operation: operation.clone(),
         thing: resolved.thing.clone(),
         counterparty: resolved.counterparty.clone(),
-        currency: resolved.amount.currency(),
+        callback: resolved.callback.clone(),
+        currency: resolved.sum.map(|sum| sum.amount.currency()),
         at,
     }
 }
@@ -191,9 +203,9 @@ impl Rulebook {
             .policies
             .decide(&PolicyRequest {
                 action: subject.action,
-                principal: subject.mandate.principal.as_str(),
-                agent: subject.mandate.agent.as_str(),
-                company: subject.mandate.company.as_str(),
+                principal: subject.authority.principal().as_str(),
+                agent: subject.authority.mandate().map(|mandate| mandate.agent.as_str()),
+                company: subject.authority.company().as_str(),
                 facts,
                 cooling_off_days: self.cooling_off_days,
             })
@@ -247,19 +259,20 @@ impl Rulebook {
             v: 1,
             action: subject.action,
             barred_by: if level == Level::None { &[] } else { reasons },
-            callback: None,
-            company: subject.mandate.company.as_str(),
+            callback: resolved.callback.as_ref().map(CallbackId::as_str),
+            company: subject.authority.company().as_str(),
             facts: facts
                 .iter()
                 .filter(|(_, fact)| fact.binds)
                 .map(|(name, fact)| (name, plain(&fact.value)))
                 .collect(),
             level: level.number(),
-            mandate: subject.mandate.id.as_str(),
+            mandate: subject.authority.mandate().map(|mandate| mandate.id.as_str()),
+            not_by: resolved.not_by.iter().map(Name::as_str).collect(),
             operation: subject.operation.as_str(),
             params: &resolved.params,
             policy: Some(self.policies.digest()),
-            principal: subject.mandate.principal.as_str(),
+            principal: subject.authority.principal().as_str(),
             records: &resolved.records,
             store: &self.store,
         };
@@ -292,7 +305,9 @@ struct Bound<'a> {
     company: &'a str,
     facts: BTreeMap<&'a str, serde_json::Value>,
     level: i64,
-    mandate: &'a str,
+    mandate: Option<&'a str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    not_by: Vec<&'a str>,
     operation: &'a str,
     params: &'a Params,
     policy: Option<&'a str>,

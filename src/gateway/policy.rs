@@ -47,10 +47,10 @@ pub struct Policies {
 pub struct PolicyRequest<'a> {
     /// The action, `invoice.pay`.
     pub action: &'a str,
-    /// The human that granted the mandate.
+    /// The human that granted the mandate, or acts for himself.
     pub principal: &'a str,
-    /// The caller that acts.
-    pub agent: &'a str,
+    /// The caller that acts under a mandate.
+    pub agent: Option<&'a str>,
     /// The company whose money it is.
     pub company: &'a str,
     /// The facts. Those that the schema does not want are left out.
@@ -141,12 +141,13 @@ impl Policies {
             .actions
             .get(request.action)
             .ok_or_else(|| PolicyFailure::UnknownAction(request.action.to_owned()))?;
-        let caller = [request.company, request.principal, request.agent];
+        let mut caller = vec![request.company, request.principal];
+        caller.extend(request.agent);
         if caller.iter().any(|part| part.is_empty() || part.contains('/')) {
             return Err(PolicyFailure::CallerName);
         }
         Ok(Question {
-            principal: words.agent(&caller.join("/")),
+            principal: words.principal(request.agent.is_some(), &caller.join("/"))?,
             action: words.action(),
             resource: words.company(request.company),
             context: words.context(request.facts, request.cooling_off_days)?,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use countersign_erp_source::Timestamp;
+use countersign_erp_source::{CompanyId, Timestamp};
 
 use super::authn::Caller;
 use super::contract::{Mode, Proposal};
@@ -12,8 +12,11 @@ use super::pack::Denial;
 use super::pipeline::Subject;
 use super::{Gateway, receipt};
 use crate::domain::decision::{Effect, Level, Stage};
-use crate::domain::names::OperationId;
-use crate::domain::operation::{Decision, Held, Operation, Origins, ReceiptRef, Status, Substance};
+use crate::domain::mandate::Authority;
+use crate::domain::names::{AlarmId, Name, OperationId};
+use crate::domain::operation::{
+    Decision, Held, Operation, Origins, ReceiptRef, Status, Substance, Through,
+};
 use crate::domain::reason::Reason;
 use crate::ids::NoRandomness;
 use crate::receipts::ReceiptKind;
@@ -71,7 +74,7 @@ pub(super) fn owner(caller: &Caller) -> Owner {
     Owner {
         company: caller.mandate.company.clone(),
         principal: caller.mandate.principal.clone(),
-        agent: caller.mandate.agent.clone(),
+        agent: Some(caller.mandate.agent.clone()),
     }
 }
 
@@ -105,13 +108,43 @@ impl Gateway {
         let now = self.now();
         let operation = match &before {
             Some(before) => Operation {
-                origins: Origins { mandate: caller.mandate.id.clone(), ..before.origins.clone() },
+                origins: before.origins.under(&caller.mandate.id),
                 updated_at: now,
                 ..before.clone()
             },
-            None => self.draft(caller, key, &proposal, now)?,
+            None => {
+                let (agent, mandate) = (caller.mandate.agent.clone(), caller.mandate.id.clone());
+                let origins = Origins {
+                    company: caller.mandate.company.clone(),
+                    principal: caller.mandate.principal.clone(),
+                    through: Through::Agent { agent, mandate },
+                };
+                self.draft(origins, key, &proposal, now)?
+            }
         };
-        self.submit(caller, before, operation, proposal.mode).await
+        self.submit(&caller.mandate.clone().into(), before, operation, proposal.mode).await
+    }
+
+    /// Decides on what a human begins for himself and, where it is permitted, executes it.
+    ///
+    /// # Errors
+    /// [`CallError`].
+    pub async fn begin_own(
+        &self,
+        company: CompanyId,
+        human: Name,
+        proposal: Proposal,
+    ) -> Result<Operation, CallError> {
+        let origins = Origins {
+            company: company.clone(),
+            principal: human.clone(),
+            through: Through::Nobody,
+        };
+        // Nobody repeats it by a key: what keeps it from being begun twice is its thing.
+        let mut operation = self.draft(origins, "", &proposal, self.now())?;
+        operation.key = operation.id.to_string();
+        let authority = Authority::Own { company, human };
+        Ok(self.submit(&authority, None, operation, Some(Mode::Commit)).await?.operation)
     }
 
     /// Decides on a prepared operation again, on the facts of this moment, and executes it.
@@ -131,12 +164,13 @@ impl Gateway {
             return Err(CallError::WrongState(Box::new(before)));
         }
         let operation = Operation {
-            origins: Origins { mandate: caller.mandate.id.clone(), ..before.origins.clone() },
+            origins: before.origins.under(&caller.mandate.id),
             prepare: false,
             updated_at: self.now(),
             ..before.clone()
         };
-        self.submit(caller, Some(before), operation, Some(Mode::Commit)).await
+        let authority = caller.mandate.clone().into();
+        self.submit(&authority, Some(before), operation, Some(Mode::Commit)).await
     }
 
     /// Withdraws an operation that has not executed.
@@ -218,7 +252,7 @@ impl Gateway {
 
     async fn submit(
         &self,
-        caller: &Caller,
+        authority: &Authority,
         before: Option<Operation>,
         operation: Operation,
         mode: Option<Mode>,
@@ -227,7 +261,7 @@ impl Gateway {
             operation: &operation.id,
             action: &operation.action,
             args: &operation.args,
-            mandate: &caller.mandate,
+            authority,
             held: &Held::NOTHING,
         };
         let mut evaluated = self.evaluate(subject).await;
@@ -240,8 +274,8 @@ impl Gateway {
         if !prepare {
             self.check_ready(&operation.action, &mut evaluated);
         }
-        let submission =
-            Submission { before, operation, evaluated, prepare, marker: self.marker()? };
+        let (marker, alarm) = (self.marker()?, AlarmId::from_uuid(self.ordered_id()?));
+        let submission = Submission { before, operation, evaluated, prepare, marker, alarm };
         match self.record(submission).await? {
             Recorded::Decided(operation, None) => {
                 receipt::log_decision(&operation);
@@ -264,7 +298,7 @@ impl Gateway {
 
     fn draft(
         &self,
-        caller: &Caller,
+        origins: Origins,
         key: &str,
         proposal: &Proposal,
         now: Timestamp,
@@ -272,12 +306,7 @@ impl Gateway {
         Ok(Operation {
             id: OperationId::from_uuid(self.ordered_id()?),
             action: proposal.action.clone(),
-            origins: Origins {
-                company: caller.mandate.company.clone(),
-                principal: caller.mandate.principal.clone(),
-                agent: caller.mandate.agent.clone(),
-                mandate: caller.mandate.id.clone(),
-            },
+            origins,
             key: key.to_owned(),
             request_digest: proposal.digest.clone(),
             args: proposal.args.clone(),
@@ -319,7 +348,7 @@ impl Gateway {
         let owner = owner(caller);
         let is_own = found.origins.company == owner.company
             && found.origins.principal == owner.principal
-            && found.origins.agent == owner.agent;
+            && found.origins.agent() == owner.agent.as_ref();
         if is_own { Ok(found) } else { Err(CallError::NotFound) }
     }
 
@@ -407,6 +436,39 @@ pub(super) async fn end_waiting(
     if operations::update(unit.conn(), &found, &ended, reservation).await? {
         ended.version = found.version.saturating_add(1);
         Ok(Some(ended))
+    } else {
+        Err(StoreError::inconsistent("operation", "version", "moved within one unit of work"))
+    }
+}
+
+/// Refuses a pending operation for what became known meanwhile, within a unit of work.
+///
+/// # Errors
+/// The store failed.
+pub async fn refuse_waiting(
+    unit: &mut crate::store::Unit<'_>,
+    before: &Operation,
+    reason: Reason,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    votes::void(unit.conn(), &before.id, reason.text(), now).await?;
+    let denial = Denial::new(Stage::Policy, reason);
+    let mut refused = Operation {
+        status: Status::Denied,
+        waits_until: None,
+        granted_by: Vec::new(),
+        updated_at: now,
+        ..before.clone()
+    };
+    refused.decision.effect = Effect::Deny;
+    refused.decision.stage = denial.stage;
+    refused.decision.reasons = denial.reasons.clone();
+    refused.decision.detail = denial.detail.clone();
+    let data = receipt::decision(&refused, Some(&denial), None);
+    receipt::leave(unit, &mut refused, ReceiptKind::Decision, now, data)?;
+    let reservation = operations::Reservation { reserved: false, executing_since: None };
+    if operations::update(unit.conn(), before, &refused, reservation).await? {
+        Ok(())
     } else {
         Err(StoreError::inconsistent("operation", "version", "moved within one unit of work"))
     }

@@ -7,6 +7,7 @@ use countersign_erp_source::{Marker, Timestamp};
 use serde_json::{Value, json};
 
 use super::pack::{Booking, Denial};
+use crate::domain::names::{MandateId, Name};
 use crate::domain::operation::{Decision, Operation, ReceiptRef};
 use crate::metrics::Decided;
 use crate::receipts::{Receipt, ReceiptKind};
@@ -59,7 +60,7 @@ pub(super) fn decision(
     let evidence = denial.map(|denial| &denial.evidence);
     json!({
         "action": operation.action,
-        "agent": operation.origins.agent.as_str(),
+        "agent": operation.origins.agent().map(Name::as_str),
         "args": operation.args,
         "decision": {
             "detail": operation.decision.detail,
@@ -73,7 +74,7 @@ pub(super) fn decision(
         "hash": operation.substance.hash,
         "hashed": hashed,
         "key": operation.key,
-        "mandate": operation.origins.mandate.as_str(),
+        "mandate": operation.origins.mandate().map(MandateId::as_str),
         "params": operation.substance.params,
         "principal": operation.origins.principal.as_str(),
         "request": operation.request_digest,
@@ -84,14 +85,14 @@ pub(super) fn decision(
 /// What is written ahead of the call to the ERP. The marker stands in it only by its digest.
 pub(super) fn claim(attempt: &Attempt, marker: &Marker) -> Value {
     json!({
-        "amount": attempt.amount.to_string(),
+        "amount": attempt.sum.map(|sum| sum.amount.to_string()),
         "hash": attempt.operation_hash,
         "marker": marker.digest(),
         "not_after": attempt.not_after,
         "order": order_without_marker(attempt),
         "seq": attempt.seq,
         "thing": attempt.thing,
-        "total": attempt.total.to_string(),
+        "total": attempt.sum.map(|sum| sum.total.to_string()),
     })
 }
 

@@ -9,17 +9,17 @@ use countersign_erp_source::Timestamp;
 
 use super::execution::{FREE, TRIED_FOR, get, moved};
 use super::freeze::{self, Automatic};
-use super::pack::{Booking, Found, Sent};
+use super::pack::{Booking, Done, Found, Sent};
 use super::{Gateway, Stored, receipt};
 use crate::domain::decision::{Level, Stage};
 use crate::domain::names::OperationId;
 use crate::domain::operation::{Operation, Status};
 use crate::domain::reason::Reason;
 use crate::receipts::ReceiptKind;
-use crate::store::Unit;
 use crate::store::attempts::{self, Attempt, AttemptState};
 use crate::store::freezes::FreezeScope;
 use crate::store::operations::{self, Reservation};
+use crate::store::{Unit, callbacks};
 
 /// An operation is looked at again after half the time that it has been open, within these bounds,
 /// so that an ERP in trouble is not kept busy with it.
@@ -51,6 +51,13 @@ pub(super) struct Settled {
     pub(super) reason: Option<(Stage, Reason)>,
     pub(super) said: String,
     pub(super) alarm: Option<Automatic>,
+}
+
+impl Settled {
+    /// What was carried out, where it is what was decided.
+    fn as_decided(&self) -> Option<&Booking> {
+        self.booking.as_ref().filter(|booking| booking.differences.is_empty())
+    }
 }
 
 fn settled(operation: &Operation, attempt: &Attempt, sent: Sent) -> Settled {
@@ -130,6 +137,7 @@ impl Gateway {
             // Without random numbers there is no id for an alarm; the worker comes back.
             return Ok(());
         };
+        let pack = self.pack_of(&operation.action).cloned();
         let written = self
             .store()
             .write(move |unit| {
@@ -145,6 +153,11 @@ impl Gateway {
                         return Ok(false);
                     }
                     write_down(unit, &before, &attempt, &outcome, now).await?;
+                    if let (Some(pack), Some(booking)) = (&pack, outcome.as_decided()) {
+                        let order = attempt.order_text.as_str();
+                        let done = Done { operation: &before, order, booking, now };
+                        pack.keep(unit, &done).await?;
+                    }
                     if let Some(alarm) = &outcome.alarm {
                         let operation = Some(&before);
                         freeze::automatic(unit, alarm, operation, freeze_id, alarm_id, now).await?;
@@ -275,7 +288,8 @@ impl Gateway {
 
     async fn look_up(&self, operation: &Operation, attempt: &Attempt) -> Stored<()> {
         let Some(pack) = self.pack_of(&operation.action) else { return Ok(()) };
-        match pack.look_up(&operation.origins.company, &attempt.order_text).await {
+        let company = &operation.origins.company;
+        match pack.look_up(&operation.action, company, &attempt.order_text).await {
             Ok(Found::Booked(booking)) => {
                 self.settle(operation, attempt, Sent::Booked(booking)).await
             }
@@ -386,9 +400,11 @@ pub(super) async fn write_down(
     after.result = outcome.booking.as_ref().map(|booking| booking.result.clone());
     if outcome.attempt != AttemptState::Open {
         let booked = outcome.booking.as_ref().map(|booking| {
-            let same_currency = booking.amount.currency() == attempt.amount.currency();
-            let minor = same_currency.then(|| booking.amount.minor());
-            (booking.result.payment_ref.as_str(), minor)
+            let minor = booking.amount.zip(attempt.sum).and_then(|(amount, sum)| {
+                let same_currency = amount.currency() == sum.amount.currency();
+                same_currency.then(|| amount.minor())
+            });
+            (booking.result.reference(), minor)
         });
         let closed = attempts::settle(
             unit.conn(),
@@ -401,8 +417,10 @@ pub(super) async fn write_down(
         .await?;
         moved(closed)?;
     }
-    // Budget and call stay taken while anything may be booked, and are given back on `failed`.
+    // Budget and call stay taken while anything may be booked, and are given back on `failed`; so is
+    // the call-back.
     let reservation = if outcome.status == Status::Failed {
+        callbacks::give_back(unit.conn(), &before.id).await?;
         FREE
     } else {
         Reservation { reserved: true, ..held }
@@ -430,6 +448,7 @@ async fn give_up(unit: &mut Unit<'_>, before: &Operation, now: Timestamp) -> Sto
     after.decision.stage = Stage::Execution;
     after.decision.reasons = vec![reason.code().to_owned()];
     reason.text().clone_into(&mut after.decision.detail);
+    callbacks::give_back(unit.conn(), &before.id).await?;
     let data = receipt::outcome(&after, 0, reason.code(), None);
     receipt::leave(unit, &mut after, ReceiptKind::Outcome, now, data)?;
     moved(operations::update(unit.conn(), &found, &after, FREE).await?)

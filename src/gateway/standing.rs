@@ -2,20 +2,21 @@
 //! proposal in the store at one moment. Read before policy is asked, and again under the claim's own
 //! lock.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use countersign_erp_source::{Amount, CompanyId, Currency, Timestamp};
 
 use super::pack::{Denial, Resolved, Volume};
 use crate::domain::decision::{Level, Stage};
-use crate::domain::mandate::Mandate;
-use crate::domain::names::{MandateId, OperationId};
-use crate::domain::operation::Operation;
+use crate::domain::mandate::{Authority, Mandate};
+use crate::domain::names::{CallbackId, MandateId, Name, OperationId};
+use crate::domain::operation::{Operation, Sum};
 use crate::domain::reason::Reason;
-use crate::domain::vote::Vote;
+use crate::domain::vote::{Barred, Vote};
 use crate::store::attempts::{self, Claimed};
 use crate::store::people::{self, Role};
-use crate::store::{Conn, StoreError, freezes, operations, votes};
+use crate::store::{Conn, StoreError, callbacks, freezes, operations, votes};
 
 /// The most operations of one mandate that may be pending.
 pub const PENDING_MAX: i64 = 20;
@@ -29,10 +30,12 @@ const MONTH: Duration = Duration::from_hours(30 * 24);
 /// What the store holds that concerns one proposal.
 #[derive(Debug, Clone)]
 pub(super) struct Standing {
-    /// The mandate as the registry has it now.
-    pub(super) mandate: Option<Mandate>,
-    /// Whether its principal is an active accountant of the company.
-    pub(super) principal_active: bool,
+    /// By whose right it is, as the registry has it now.
+    right: Right,
+    /// The company.
+    company: CompanyId,
+    /// The human who answers for it.
+    principal: Name,
     /// Minor units of the budget that other operations hold.
     pub(super) reserved_minor: i64,
     /// Calls that other operations hold.
@@ -47,6 +50,8 @@ pub(super) struct Standing {
     pub(super) pending: i64,
     /// Whether a human rejected the same thing of the same principal's agents not long ago.
     pub(super) recently_rejected: bool,
+    /// Whether the call-back that it rests on is still its to spend; `true` where it rests on none.
+    pub(super) callback_stands: bool,
     /// What went out without a human.
     pub(super) volume: Volume,
     /// The operation's own votes that are not void.
@@ -55,77 +60,141 @@ pub(super) struct Standing {
     pub(super) at: Timestamp,
 }
 
+/// By whose right an operation is, as the store has it at one moment.
+#[derive(Debug, Clone)]
+enum Right {
+    /// An agent's, under a mandate.
+    Mandate {
+        /// The mandate, if the registry has it.
+        mandate: Option<Box<Mandate>>,
+        /// Whether its principal is an active accountant of the company.
+        principal_active: bool,
+    },
+    /// A human's own.
+    Own {
+        /// Whether he is an active accountant or approver of the company.
+        active: bool,
+    },
+}
+
 /// Of which operation it is asked how things stand.
 #[derive(Debug, Clone)]
 pub(super) struct Asked {
     pub(super) company: CompanyId,
-    pub(super) mandate: MandateId,
+    pub(super) principal: Name,
+    pub(super) mandate: Option<MandateId>,
     pub(super) operation: OperationId,
     pub(super) thing: String,
     pub(super) counterparty: String,
-    /// In what the sums are counted.
-    pub(super) currency: Currency,
+    /// The call-back that it rests on.
+    pub(super) callback: Option<CallbackId>,
+    /// In what the sums are counted, where money moves.
+    pub(super) currency: Option<Currency>,
     pub(super) at: Timestamp,
 }
 
 /// Reads how things stand for that operation.
 pub(super) async fn read(conn: &mut Conn<'_>, asked: &Asked) -> Result<Standing, StoreError> {
-    let Asked { company, mandate, operation, thing, counterparty, currency, at } = asked;
-    let registered = people::find_mandate(conn, mandate).await?.map(|(mandate, _)| mandate);
-    let principal_active = match &registered {
-        Some(mandate) => {
-            people::holds_role(conn, &mandate.principal, company, Role::Accountant).await?
-        }
-        None => false,
+    let Asked { company, principal, mandate, operation, thing, counterparty, .. } = asked;
+    let (currency, at) = (&asked.currency, &asked.at);
+    let callback_stands = match &asked.callback {
+        Some(callback) => callbacks::may_be_spent(conn, callback, operation, *at).await?,
+        None => true,
     };
-    let (reserved_minor, calls) = operations::reserved(conn, mandate, operation).await?;
-    let recently_rejected = match &registered {
-        Some(mandate) => {
-            let since = at.minus(REJECTED_FOR);
-            operations::was_rejected(conn, company, thing, &mandate.principal, since).await?
-        }
-        None => false,
+    let right = right(conn, asked).await?;
+    let (reserved_minor, calls) = match mandate {
+        Some(mandate) => operations::reserved(conn, mandate, operation).await?,
+        None => (0, 0),
     };
-    let since = (at.minus(DAY), at.minus(MONTH));
-    let automatic = operations::automatic(conn, company, counterparty, operation, since).await?;
-    let e2 = |minor| Amount::from_minor(minor, *currency).hundredths_rounded_up();
+    let pending = match mandate {
+        Some(mandate) => operations::count_pending(conn, mandate).await?,
+        None => operations::count_own_pending(conn, company, principal).await?,
+    };
+    let rejected_since = at.minus(REJECTED_FOR);
+    let recently_rejected = mandate.is_some()
+        && operations::was_rejected(conn, company, thing, principal, rejected_since).await?;
+    let volume = match currency {
+        Some(currency) => volume(conn, asked, *currency).await?,
+        None => Volume::NONE,
+    };
     let live = operations::find_live(conn, company, thing).await?;
     Ok(Standing {
-        mandate: registered,
-        principal_active,
+        right,
+        company: company.clone(),
+        principal: principal.clone(),
         reserved_minor,
         calls,
         live: live.filter(|live| live.id != *operation),
         claimed: attempts::claimed(conn, company, thing, operation).await?,
         frozen: freezes::is_frozen(conn, company, counterparty).await?,
-        pending: operations::count_pending(conn, mandate).await?,
+        pending,
         recently_rejected,
-        volume: Volume {
-            counterparty_day: e2(automatic.counterparty_day),
-            company_day: e2(automatic.company_day),
-            counterparty_month: e2(automatic.counterparty_month),
-            company_month: e2(automatic.company_month),
-        },
+        callback_stands,
+        volume,
         votes: votes::standing(conn, operation).await?,
         at: *at,
     })
 }
 
+async fn right(conn: &mut Conn<'_>, asked: &Asked) -> Result<Right, StoreError> {
+    let (company, principal) = (&asked.company, &asked.principal);
+    let Some(id) = &asked.mandate else {
+        let active = people::holds_role(conn, principal, company, Role::Accountant).await?
+            || people::holds_role(conn, principal, company, Role::Approver).await?;
+        return Ok(Right::Own { active });
+    };
+    let mandate = people::find_mandate(conn, id).await?.map(|(mandate, _)| Box::new(mandate));
+    let principal_active = match &mandate {
+        Some(mandate) => {
+            people::holds_role(conn, &mandate.principal, company, Role::Accountant).await?
+        }
+        None => false,
+    };
+    Ok(Right::Mandate { mandate, principal_active })
+}
+
+async fn volume(
+    conn: &mut Conn<'_>,
+    asked: &Asked,
+    currency: Currency,
+) -> Result<Volume, StoreError> {
+    let since = (asked.at.minus(DAY), asked.at.minus(MONTH));
+    let (company, counterparty) = (&asked.company, &asked.counterparty);
+    let went_out =
+        operations::automatic(conn, company, counterparty, &asked.operation, since).await?;
+    let e2 = |minor| Amount::from_minor(minor, currency).hundredths_rounded_up();
+    Ok(Volume {
+        counterparty_day: e2(went_out.counterparty_day),
+        company_day: e2(went_out.company_day),
+        counterparty_month: e2(went_out.counterparty_month),
+        company_month: e2(went_out.company_month),
+    })
+}
+
 impl Standing {
-    /// What forbids the operation now, in the order of the stages; gives the mandate, which is in
-    /// force.
+    /// What forbids the operation now, in the order of the stages; gives by whose right it is, which
+    /// is in force.
     ///
     /// # Errors
     /// The first denial.
-    pub(super) fn judge(&self, action: &str, resolved: &Resolved) -> Result<&Mandate, Denial> {
-        let mandate = self.in_force()?;
-        if !mandate.holds(action) {
-            return Err(Denial::new(Stage::Delegation, Reason::ScopeNotHeld));
+    pub(super) fn judge(&self, action: &str, resolved: &Resolved) -> Result<Authority, Denial> {
+        let authority = self.in_force()?;
+        if let Some(mandate) = authority.mandate() {
+            if !mandate.holds(action) {
+                return Err(Denial::new(Stage::Delegation, Reason::ScopeNotHeld));
+            }
+            self.within_budget(mandate, resolved.sum)?;
         }
-        self.within_budget(mandate, resolved.amount)?;
-        self.not_paid(resolved)?;
+        if let Some(sum) = resolved.sum {
+            self.not_paid(sum)?;
+        }
         if let Some(live) = &self.live {
-            return Err(in_progress(live, mandate));
+            return Err(in_progress(live, &authority));
+        }
+        // INVARIANT (I4): a call-back that is void, over, or another operation's by now carries
+        // nothing.
+        if !self.callback_stands {
+            return Err(Denial::new(Stage::Policy, Reason::FloorNoCallback));
         }
         if self.frozen {
             return Err(Denial::new(Stage::Execution, Reason::Frozen));
@@ -133,32 +202,38 @@ impl Standing {
         if self.recently_rejected {
             return Err(Denial::new(Stage::Execution, Reason::RecentlyRejected));
         }
-        Ok(mandate)
+        Ok(authority)
     }
 
     /// Stage `approval`: whether the right humans voted for this very hash.
     ///
     /// INVARIANT (I5): a vote counts for its own operation and hash, until it expires, and only
     /// while its human may still give it.
-    pub(super) fn is_approved(&self, level: Level, hash: &str) -> bool {
-        let Some(mandate) = &self.mandate else { return false };
+    pub(super) fn is_approved(&self, level: Level, hash: &str, not_by: &BTreeSet<Name>) -> bool {
+        let barred = Barred { principal: &self.principal, others: not_by };
         level == Level::None
-            || self
-                .votes
-                .iter()
-                .any(|vote| vote.completes(level, &mandate.principal, hash, self.at))
+            || self.votes.iter().any(|vote| vote.completes(level, barred, hash, self.at))
     }
 
-    /// The mandate, if it may still execute. Its expiry is judged where it is presented.
-    fn in_force(&self) -> Result<&Mandate, Denial> {
-        self.mandate
-            .as_ref()
-            .filter(|mandate| mandate.revoked_at.is_none() && self.principal_active)
-            .ok_or_else(|| Denial::new(Stage::Authn, Reason::MandateRevoked))
+    /// By whose right it is, if it may still execute. A mandate's expiry is judged where it is
+    /// presented.
+    fn in_force(&self) -> Result<Authority, Denial> {
+        match &self.right {
+            Right::Mandate { mandate: Some(mandate), principal_active: true }
+                if mandate.revoked_at.is_none() =>
+            {
+                Ok(Authority::Mandate(mandate.clone()))
+            }
+            Right::Own { active: true } => {
+                Ok(Authority::Own { company: self.company.clone(), human: self.principal.clone() })
+            }
+            Right::Mandate { .. } => Err(Denial::new(Stage::Authn, Reason::MandateRevoked)),
+            Right::Own { .. } => Err(Denial::new(Stage::Authn, Reason::RoleNotHeld)),
+        }
     }
 
-    fn within_budget(&self, mandate: &Mandate, amount: Amount) -> Result<(), Denial> {
-        if let Some(budget) = mandate.budget {
+    fn within_budget(&self, mandate: &Mandate, sum: Option<Sum>) -> Result<(), Denial> {
+        if let (Some(budget), Some(Sum { amount, .. })) = (mandate.budget, sum) {
             let fits = amount.currency() == budget.currency()
                 && self
                     .reserved_minor
@@ -174,8 +249,8 @@ impl Standing {
         Ok(())
     }
 
-    fn not_paid(&self, resolved: &Resolved) -> Result<(), Denial> {
-        let pinned = self.pinned_total(resolved);
+    fn not_paid(&self, sum: Sum) -> Result<(), Denial> {
+        let pinned = self.pinned_total(sum);
         // What only may be booked is somebody's live operation, not a paid bill.
         if self.claimed.booked_minor > 0 && self.claimed.booked_minor >= pinned.minor() {
             return Err(Denial::new(Stage::Execution, Reason::AlreadyPaid));
@@ -184,8 +259,8 @@ impl Standing {
     }
 
     /// The total that binds: the one of the first claim that may be booked, else the present one.
-    pub(super) fn pinned_total(&self, resolved: &Resolved) -> Amount {
-        self.claimed.total.unwrap_or(resolved.total)
+    pub(super) fn pinned_total(&self, sum: Sum) -> Amount {
+        self.claimed.total.unwrap_or(sum.total)
     }
 
     /// What forbids claiming, beside [`Standing::judge`]: the sum of the bill against the pinned
@@ -194,8 +269,9 @@ impl Standing {
     /// # Errors
     /// A denial.
     pub(super) fn judge_sums(&self, resolved: &Resolved) -> Result<(), Denial> {
-        let pinned = self.pinned_total(resolved);
-        if pinned != resolved.total {
+        let Some(sum) = resolved.sum else { return Ok(()) };
+        let pinned = self.pinned_total(sum);
+        if pinned != sum.total {
             return Err(Denial::new(Stage::Policy, Reason::FloorTotalChanged));
         }
         // INVARIANT (I2): what may be booked for a bill never adds up to more than its pinned
@@ -203,7 +279,7 @@ impl Standing {
         let within = self
             .claimed
             .sum_minor
-            .checked_add(resolved.amount.minor())
+            .checked_add(sum.amount.minor())
             .is_some_and(|sum| sum <= pinned.minor());
         if within { Ok(()) } else { Err(Denial::new(Stage::Policy, Reason::FloorOverResidual)) }
     }
@@ -220,11 +296,18 @@ impl Standing {
     }
 }
 
-fn in_progress(live: &Operation, mandate: &Mandate) -> Denial {
+fn in_progress(live: &Operation, authority: &Authority) -> Denial {
     let denial = Denial::new(Stage::Execution, Reason::OperationInProgress);
-    let own = live.origins.company == mandate.company
-        && live.origins.principal == mandate.principal
-        && live.origins.agent == mandate.agent;
+    let origins = &live.origins;
+    let own = match authority.mandate() {
+        Some(mandate) => {
+            origins.company == mandate.company
+                && origins.principal == mandate.principal
+                && origins.agent() == Some(&mandate.agent)
+        }
+        // A human of the company sees all of its operations.
+        None => origins.company == *authority.company(),
+    };
     // Another agent's operation is none of the caller's business (I8).
     if own {
         let detail = format!("{}: {}", denial.detail, live.id);

@@ -119,6 +119,9 @@ impl From<ApprovalError> for Problem {
             ApprovalError::NoVote(NoVote::SelfApproval) => {
                 Self::forbidden("self_approval", error.to_string())
             }
+            ApprovalError::NoVote(NoVote::Caller) => {
+                Self::forbidden("caller_cannot_approve", error.to_string())
+            }
             ApprovalError::NoVote(NoVote::NotAnApprover) => {
                 Self::forbidden("not_an_approver", error.to_string())
             }

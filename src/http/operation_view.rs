@@ -4,13 +4,14 @@
 use std::collections::BTreeMap;
 
 use axum::http::StatusCode;
-use countersign_erp_source::Timestamp;
+use countersign_erp_source::{AccountNumber, Timestamp};
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::ap::reading::Eyes;
 use crate::domain::decision::{Level, Stage};
-use crate::domain::operation::{Operation, OperationResult, Origin, Param, Status};
+use crate::domain::names::Name;
+use crate::domain::operation::{Operation, OperationResult, Origin, Param, Status, VendorResult};
 
 /// The members of an operation, in the order in which they are sent.
 #[derive(Debug, Serialize)]
@@ -20,7 +21,7 @@ pub(super) struct OperationView<'a> {
     status: &'static str,
     company: &'a str,
     principal: &'a str,
-    agent: &'a str,
+    agent: Option<&'a str>,
     decision: DecisionView<'a>,
     operation_hash: Option<&'a str>,
     params: BTreeMap<&'a str, ParamView<'a>>,
@@ -29,7 +30,7 @@ pub(super) struct OperationView<'a> {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     records: BTreeMap<&'a str, &'a str>,
     approval: Option<ApprovalView>,
-    result: Option<&'a OperationResult>,
+    result: Option<Value>,
     receipt: ReceiptView<'a>,
     created_at: Timestamp,
     updated_at: Timestamp,
@@ -80,7 +81,7 @@ impl<'a> OperationView<'a> {
             status: operation.status.code(),
             company: origins.company.as_str(),
             principal: origins.principal.as_str(),
-            agent: origins.agent.as_str(),
+            agent: origins.agent().map(Name::as_str),
             decision: DecisionView {
                 effect: decision.effect.code(),
                 stage: decision.stage.code(),
@@ -102,7 +103,7 @@ impl<'a> OperationView<'a> {
                 .collect(),
             records: records(eyes, operation),
             approval: approval(operation, public_url),
-            result: operation.result.as_ref(),
+            result: operation.result.as_ref().map(|result| result_view(eyes, result)),
             receipt: ReceiptView {
                 seq: (eyes == Eyes::Human).then_some(operation.receipt.seq),
                 hash: &operation.receipt.hash,
@@ -123,9 +124,28 @@ fn records(eyes: Eyes, operation: &Operation) -> BTreeMap<&str, &str> {
         .collect()
 }
 
+/// What came of it; an account number masked for agents.
+fn result_view(eyes: Eyes, result: &OperationResult) -> Value {
+    let shown = match result {
+        OperationResult::Payment(_) => result.clone(),
+        OperationResult::Vendor(vendor) => {
+            let iban = vendor.iban.as_deref().map(|iban| match eyes {
+                Eyes::Human => iban.to_owned(),
+                Eyes::Agent => AccountNumber::from_erp(iban).masked(),
+            });
+            let phone = vendor.phone.clone().filter(|_| eyes == Eyes::Human);
+            OperationResult::Vendor(VendorResult { iban, phone, ..vendor.clone() })
+        }
+    };
+    serde_json::to_value(shown).unwrap_or(Value::Null)
+}
+
 fn param_view(eyes: Eyes, param: &Param) -> ParamView<'_> {
     ParamView {
-        value: if eyes == Eyes::Human { &param.value } else { &param.masked },
+        value: match eyes {
+            Eyes::Human => param.blind.as_ref().unwrap_or(&param.value),
+            Eyes::Agent => &param.masked,
+        },
         origin: param.origin,
         reference: &param.reference,
         bound: param.bound.as_deref(),
@@ -188,8 +208,8 @@ mod tests {
 
     use super::*;
     use crate::domain::decision::Effect;
-    use crate::domain::names::{MandateId, Name, OperationId};
-    use crate::domain::operation::{Decision, KeptFact, Origins, ReceiptRef, Substance};
+    use crate::domain::names::{MandateId, OperationId};
+    use crate::domain::operation::{Decision, KeptFact, Origins, ReceiptRef, Substance, Through};
 
     fn pending() -> Operation {
         let at = Timestamp::from_millis(1_793_520_000_123);
@@ -202,6 +222,7 @@ mod tests {
             origin: Origin::SystemOfRecord,
             reference: "vendors/V-100".to_owned(),
             bound: None,
+            blind: None,
         };
         Operation {
             id: OperationId::from_uuid(Uuid::from_u128(7)),
@@ -209,8 +230,10 @@ mod tests {
             origins: Origins {
                 company: CompanyId::new("blue-sparrow").unwrap(),
                 principal: name("marie"),
-                agent: name("ap-agent"),
-                mandate: MandateId::from_uuid(Uuid::from_u128(8)),
+                through: Through::Agent {
+                    agent: name("ap-agent"),
+                    mandate: MandateId::from_uuid(Uuid::from_u128(8)),
+                },
             },
             key: "k".to_owned(),
             request_digest: String::new(),

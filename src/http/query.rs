@@ -168,8 +168,10 @@ impl Page {
 /// A list that is given in pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum List {
+    Alarms,
     Approvals,
     Bills,
+    Freezes,
     Mandates,
     Operations,
     Users,
@@ -178,8 +180,10 @@ pub(super) enum List {
 impl List {
     fn tag(self) -> &'static str {
         match self {
+            Self::Alarms => "alarms:",
             Self::Approvals => "approvals:",
             Self::Bills => "bills:",
+            Self::Freezes => "freezes:",
             Self::Mandates => "mandates:",
             Self::Operations => "operations:",
             Self::Users => "users:",

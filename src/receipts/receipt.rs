@@ -48,6 +48,10 @@ kinds! {
     BaselineAdopted = "baseline_adopted",
     BaselineChanged = "baseline_changed",
     Alarm = "alarm",
+    /// An alarm that a human looked at.
+    AlarmClosed = "alarm_closed",
+    /// A human called a vendor.
+    Callback = "callback",
     /// A human's vote for one operation and hash.
     Vote = "vote",
     Rejected = "rejected",

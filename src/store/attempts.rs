@@ -5,6 +5,7 @@ use countersign_erp_source::{Amount, CompanyId, Currency, Timestamp};
 
 use super::{Conn, Row, StoreError};
 use crate::domain::names::OperationId;
+use crate::domain::operation::Sum;
 
 macro_rules! select {
     ($rest:literal) => {
@@ -69,10 +70,8 @@ pub struct Attempt {
     pub thing: String,
     /// The vendor.
     pub counterparty: String,
-    /// What it claims.
-    pub amount: Amount,
-    /// The pinned total.
-    pub total: Amount,
+    /// What it claims, with the pinned total, where it moves money.
+    pub sum: Option<Sum>,
     /// The exact order.
     pub order_text: String,
     /// The operation's hash at the claim.
@@ -126,7 +125,7 @@ pub async fn claimed(
                min(currency) as currency, count(distinct currency) as currencies \
                from (select case when operation = $3 then 0 \
                when booked_minor > amount_minor then booked_minor \
-               else amount_minor end as minor, \
+               else coalesce(amount_minor, 0) end as minor, \
                case when state = 'booked' then 1 else 0 end as is_booked, \
                total_minor, currency from attempt \
                where company = $1 and thing = $2 and state in ('open', 'booked') \
@@ -171,9 +170,9 @@ pub async fn insert(conn: &mut Conn<'_>, attempt: &Attempt) -> Result<(), StoreE
         attempt.company.as_str().into(),
         attempt.thing.as_str().into(),
         attempt.counterparty.as_str().into(),
-        attempt.amount.minor().into(),
-        attempt.total.minor().into(),
-        attempt.amount.currency().code().into(),
+        attempt.sum.map(|sum| sum.amount.minor()).into(),
+        attempt.sum.map(|sum| sum.total.minor()).into(),
+        attempt.sum.map(|sum| sum.amount.currency().code()).into(),
         attempt.order_text.as_str().into(),
         attempt.operation_hash.as_str().into(),
         attempt.not_after.as_millis().into(),
@@ -282,7 +281,15 @@ pub async fn take_over(conn: &mut Conn<'_>, order: &AdoptedOrder) -> Result<bool
 
 fn from_row(row: &Row) -> Result<Attempt, StoreError> {
     let bad = |column: &str| row.inconsistent(column, "cannot be read");
-    let currency = Currency::from_code(&row.text("currency")?).map_err(|_fault| bad("currency"))?;
+    let sum = match (row.opt_int("amount_minor")?, row.opt_int("total_minor")?) {
+        (Some(amount), Some(total)) => {
+            let currency = row.opt_text("currency")?.ok_or_else(|| bad("currency"))?;
+            let currency = Currency::from_code(&currency).map_err(|_fault| bad("currency"))?;
+            let of = |minor| Amount::from_minor(minor, currency);
+            Some(Sum { amount: of(amount), total: of(total) })
+        }
+        _ => None,
+    };
     Ok(Attempt {
         marker: row.text("marker")?,
         seq: row.int("seq")?,
@@ -291,8 +298,7 @@ fn from_row(row: &Row) -> Result<Attempt, StoreError> {
         company: CompanyId::new(row.text("company")?).map_err(|_fault| bad("company"))?,
         thing: row.text("thing")?,
         counterparty: row.text("counterparty")?,
-        amount: Amount::from_minor(row.int("amount_minor")?, currency),
-        total: Amount::from_minor(row.int("total_minor")?, currency),
+        sum,
         order_text: row.text("order_text")?,
         operation_hash: row.text("operation_hash")?,
         not_after: Timestamp::from_millis(row.int("not_after")?),

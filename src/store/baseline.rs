@@ -3,6 +3,28 @@
 use countersign_erp_source::{CompanyId, Timestamp, VendorId};
 
 use super::{Conn, Row, StoreError, Val};
+use crate::domain::names::EventId;
+
+/// The kind of a main number.
+pub const PHONE: &str = "phone";
+/// The kind of a mobile number.
+pub const MOBILE: &str = "mobile";
+/// Known from the ERP's own log.
+pub const FROM_ERP_LOG: &str = "erp_log";
+/// Known by comparing what the ERP shows with the baseline.
+pub const FROM_COMPARING: &str = "compared";
+/// Done by an operation of ours.
+pub const FROM_OPERATION: &str = "operation";
+
+macro_rules! select_account {
+    ($rest:literal) => {
+        concat!(
+            "select account, vendor, number, active, since, status, reowned, note, place, ",
+            "erp_since, operation from baseline_account ",
+            $rest
+        )
+    };
+}
 
 /// How an account came to be on file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -54,6 +76,12 @@ pub struct BaselineAccount {
     pub reowned: bool,
     /// What changed last, in words.
     pub note: Option<String>,
+    /// Its place among the vendor's accounts then, from 0.
+    pub place: i64,
+    /// Since when, by what the ERP could prove then, it was as it was.
+    pub erp_since: Option<Timestamp>,
+    /// The operation of ours that made it what it is.
+    pub operation: Option<String>,
 }
 
 impl std::fmt::Debug for BaselineAccount {
@@ -83,6 +111,17 @@ pub struct BaselineVendor {
     pub first_seen: Timestamp,
     /// Whether it was there at the first contact.
     pub adopted: bool,
+    /// Since when, and in which way, it is not what it was, without an operation of ours.
+    pub dispute: Option<Dispute>,
+}
+
+/// That a vendor is not what it was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dispute {
+    /// Since when the gateway knows.
+    pub since: Timestamp,
+    /// In which way, in words.
+    pub what: String,
 }
 
 /// A telephone of the baseline.
@@ -92,12 +131,54 @@ pub struct BaselinePhone {
     pub vendor: String,
     /// Which of the vendor's numbers.
     pub kind: &'static str,
-    /// As it was written.
+    /// As it was written; empty where it was taken away.
     pub number: String,
+    /// In its one spelling; as it was written where it is none.
+    pub spelled: String,
     /// Since when it is on file.
     pub since: Timestamp,
     /// Whether it was there at the first contact.
     pub adopted: bool,
+    /// When four eyes confirmed it.
+    pub confirmed_at: Option<Timestamp>,
+}
+
+/// Something that was seen or done about a vendor's details.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Event {
+    /// Its id.
+    pub id: EventId,
+    /// The vendor.
+    pub vendor: String,
+    /// The account, where it is about one.
+    pub account: Option<String>,
+    /// What: a code of the ERP's log, `verified`, `replaced`, `confirmed`.
+    pub what: String,
+    /// What it was.
+    pub before: Option<String>,
+    /// What it became.
+    pub after: Option<String>,
+    /// When, by the clock of whoever tells it.
+    pub at: Timestamp,
+    /// When the gateway learnt of it.
+    pub seen_at: Timestamp,
+    /// Who, as far as it is known.
+    pub by: Option<String>,
+    /// Where it is known from: `erp_log`, `compared`, `operation`.
+    pub source: &'static str,
+    /// The operation of ours that did it.
+    pub operation: Option<String>,
+}
+
+impl std::fmt::Debug for Event {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Event")
+            .field("vendor", &self.vendor)
+            .field("account", &self.account)
+            .field("what", &self.what)
+            .field("source", &self.source)
+            .finish_non_exhaustive()
+    }
 }
 
 /// What the baseline holds that concerns one vendor.
@@ -109,8 +190,8 @@ pub struct Known {
     pub vendor: Option<BaselineVendor>,
     /// Its accounts, and any other vendor's with a record id that was asked for.
     pub accounts: Vec<BaselineAccount>,
-    /// Whether the contact that was entered on the bill is itself known as a vendor.
-    pub entered_is_vendor: bool,
+    /// Its telephones.
+    pub phones: Vec<BaselinePhone>,
 }
 
 /// What the first contact found.
@@ -128,24 +209,22 @@ pub struct Adoption {
 pub async fn known(
     conn: &mut Conn<'_>,
     company: &CompanyId,
-    vendor: &VendorId,
+    vendor_id: &VendorId,
     accounts: &[&str],
 ) -> Result<Known, StoreError> {
     let adopted_at = adopted_at(conn, company).await?;
-    let sql = "select vendor, name, tax_number, parent, first_seen, adopted from baseline_vendor \
-               where company = $1 and vendor = $2";
-    let args = [company.as_str().into(), vendor.as_str().into()];
+    let sql = "select vendor, name, tax_number, parent, first_seen, adopted, disputed_since, \
+               dispute from baseline_vendor where company = $1 and vendor = $2";
+    let args = [company.as_str().into(), vendor_id.as_str().into()];
     let row = conn.fetch_optional(sql, &args).await?;
-    let of_vendor = "select account, vendor, number, active, since, status, reowned, note \
-                     from baseline_account where company = $1 and vendor = $2 order by account";
+    let of_vendor = select_account!("where company = $1 and vendor = $2 order by account");
     let mut found: Vec<BaselineAccount> = conn
         .fetch_all(of_vendor, &args)
         .await?
         .iter()
         .map(account_from_row)
         .collect::<Result<_, _>>()?;
-    let by_record = "select account, vendor, number, active, since, status, reowned, note \
-                     from baseline_account where company = $1 and account = $2";
+    let by_record = select_account!("where company = $1 and account = $2");
     for account in accounts {
         if found.iter().any(|known| known.account == **account) {
             continue;
@@ -156,7 +235,117 @@ pub async fn known(
         }
     }
     let vendor = row.map(|row| vendor_from_row(&row)).transpose()?;
-    Ok(Known { adopted_at, vendor, accounts: found, entered_is_vendor: false })
+    let phones = phones_of(conn, company, &[vendor_id.as_str()]).await?;
+    Ok(Known { adopted_at, vendor, accounts: found, phones })
+}
+
+/// The telephones of those vendors.
+pub async fn phones_of(
+    conn: &mut Conn<'_>,
+    company: &CompanyId,
+    vendors: &[&str],
+) -> Result<Vec<BaselinePhone>, StoreError> {
+    let sql = "select vendor, kind, number, spelled, since, adopted, confirmed_at from baseline_phone \
+               where company = $1 and vendor = $2 order by kind";
+    let mut found = Vec::new();
+    for vendor in vendors {
+        let args = [company.as_str().into(), (*vendor).into()];
+        for row in conn.fetch_all(sql, &args).await? {
+            found.push(phone_from_row(&row)?);
+        }
+    }
+    Ok(found)
+}
+
+/// Other vendors than that one with that telephone number.
+pub async fn sharing_phone(
+    conn: &mut Conn<'_>,
+    company: &CompanyId,
+    spelled: &str,
+    but: &VendorId,
+) -> Result<i64, StoreError> {
+    let sql = "select count(*) as found from baseline_phone \
+               where company = $1 and spelled = $2 and spelled <> '' and vendor <> $3";
+    let args = [company.as_str().into(), spelled.into(), but.as_str().into()];
+    conn.fetch_one(sql, &args).await?.int("found")
+}
+
+/// Keeps a telephone as it is now, over what was known of its kind.
+pub async fn observe_phone(
+    conn: &mut Conn<'_>,
+    company: &CompanyId,
+    phone: &BaselinePhone,
+) -> Result<(), StoreError> {
+    let sql = "insert into baseline_phone (company, vendor, kind, number, since, adopted, \
+               confirmed_at, spelled) values ($1, $2, $3, $4, $5, $6, $7, $8) \
+               on conflict (company, vendor, kind) do update set number = excluded.number, \
+               since = excluded.since, adopted = excluded.adopted, \
+               confirmed_at = excluded.confirmed_at, spelled = excluded.spelled";
+    conn.execute_one(sql, &phone_values(company, phone)).await
+}
+
+/// Keeps what a vendor is now: its name, tax number and parent, and whether that is in dispute.
+pub async fn keep_vendor(
+    conn: &mut Conn<'_>,
+    company: &CompanyId,
+    vendor: &BaselineVendor,
+) -> Result<(), StoreError> {
+    let sql = "update baseline_vendor set name = $1, tax_number = $2, parent = $3, \
+               disputed_since = $4, dispute = $5 where company = $6 and vendor = $7";
+    let dispute = vendor.dispute.as_ref();
+    let args = [
+        vendor.name.as_str().into(),
+        vendor.tax_number.clone().into(),
+        vendor.parent.clone().into(),
+        dispute.map(|dispute| dispute.since.as_millis()).into(),
+        dispute.map(|dispute| dispute.what.clone()).into(),
+        company.as_str().into(),
+        vendor.vendor.as_str().into(),
+    ];
+    conn.execute_one(sql, &args).await
+}
+
+/// Notes what was seen or done.
+pub async fn note(
+    conn: &mut Conn<'_>,
+    company: &CompanyId,
+    event: &Event,
+) -> Result<(), StoreError> {
+    let sql = "insert into baseline_event (id, company, vendor, account, what, before, after, at, \
+               seen_at, by_whom, source, operation) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, \
+               $10, $11, $12)";
+    let args = [
+        event.id.as_str().into(),
+        company.as_str().into(),
+        event.vendor.as_str().into(),
+        event.account.clone().into(),
+        event.what.as_str().into(),
+        event.before.clone().into(),
+        event.after.clone().into(),
+        event.at.as_millis().into(),
+        event.seen_at.as_millis().into(),
+        event.by.clone().into(),
+        event.source.into(),
+        event.operation.clone().into(),
+    ];
+    conn.execute_one(sql, &args).await
+}
+
+/// What was seen or done about that vendor, the newest `limit`, the oldest of them first.
+pub async fn events(
+    conn: &mut Conn<'_>,
+    company: &CompanyId,
+    vendor: &VendorId,
+    limit: i64,
+) -> Result<Vec<Event>, StoreError> {
+    let sql = "select id, vendor, account, what, before, after, at, seen_at, by_whom, source, \
+               operation from baseline_event where company = $1 and vendor = $2 \
+               order by seen_at desc, id desc limit $3";
+    let args = [company.as_str().into(), vendor.as_str().into(), limit.into()];
+    let mut found: Vec<Event> =
+        conn.fetch_all(sql, &args).await?.iter().map(event_from_row).collect::<Result<_, _>>()?;
+    found.reverse();
+    Ok(found)
 }
 
 /// Whether the baseline has that vendor.
@@ -219,14 +408,15 @@ pub async fn adopt(
     .await?;
     let accounts = found.accounts.iter().map(|account| account_values(company, account));
     conn.insert_many(
-        "insert into baseline_account (company, account, vendor, number, active, since, status, reowned, note) ",
+        "insert into baseline_account (company, account, vendor, number, active, since, status, \
+         reowned, note, place, erp_since, operation) ",
         accounts.collect(),
         "",
     )
     .await?;
     let phones = found.phones.iter().map(|phone| phone_values(company, phone));
     conn.insert_many(
-        "insert into baseline_phone (company, vendor, kind, number, since, adopted) ",
+        "insert into baseline_phone (company, vendor, kind, number, since, adopted, confirmed_at, spelled) ",
         phones.collect(),
         "",
     )
@@ -253,10 +443,13 @@ pub async fn observe(
     account: &BaselineAccount,
 ) -> Result<(), StoreError> {
     let sql = "insert into baseline_account (company, account, vendor, number, active, since, \
-               status, reowned, note) values ($1, $2, $3, $4, $5, $6, $7, $8, $9) \
+               status, reowned, note, place, erp_since, operation) values ($1, $2, $3, $4, $5, \
+               $6, $7, $8, $9, $10, $11, $12) \
                on conflict (company, account) do update set vendor = excluded.vendor, \
                number = excluded.number, active = excluded.active, since = excluded.since, \
-               status = excluded.status, reowned = excluded.reowned, note = excluded.note";
+               status = excluded.status, reowned = excluded.reowned, note = excluded.note, \
+               place = excluded.place, erp_since = excluded.erp_since, \
+               operation = excluded.operation";
     conn.execute_one(sql, &account_values(company, account)).await
 }
 
@@ -283,6 +476,9 @@ fn account_values(company: &CompanyId, account: &BaselineAccount) -> Vec<Val> {
         account.status.code().into(),
         account.reowned.into(),
         account.note.clone().into(),
+        account.place.into(),
+        account.erp_since.map(Timestamp::as_millis).into(),
+        account.operation.clone().into(),
     ]
 }
 
@@ -294,6 +490,8 @@ fn phone_values(company: &CompanyId, phone: &BaselinePhone) -> Vec<Val> {
         phone.number.as_str().into(),
         phone.since.as_millis().into(),
         phone.adopted.into(),
+        phone.confirmed_at.map(Timestamp::as_millis).into(),
+        phone.spelled.as_str().into(),
     ]
 }
 
@@ -305,6 +503,47 @@ fn vendor_from_row(row: &Row) -> Result<BaselineVendor, StoreError> {
         parent: row.opt_text("parent")?,
         first_seen: Timestamp::from_millis(row.int("first_seen")?),
         adopted: row.flag("adopted")?,
+        dispute: row
+            .opt_int("disputed_since")?
+            .zip(row.opt_text("dispute")?)
+            .map(|(since, what)| Dispute { since: Timestamp::from_millis(since), what }),
+    })
+}
+
+fn phone_from_row(row: &Row) -> Result<BaselinePhone, StoreError> {
+    let kind = row.text("kind")?;
+    Ok(BaselinePhone {
+        vendor: row.text("vendor")?,
+        kind: [PHONE, MOBILE]
+            .into_iter()
+            .find(|known| **known == kind)
+            .ok_or_else(|| row.inconsistent("kind", "cannot be read"))?,
+        number: row.text("number")?,
+        spelled: row.text("spelled")?,
+        since: Timestamp::from_millis(row.int("since")?),
+        adopted: row.flag("adopted")?,
+        confirmed_at: row.opt_int("confirmed_at")?.map(Timestamp::from_millis),
+    })
+}
+
+fn event_from_row(row: &Row) -> Result<Event, StoreError> {
+    let source = row.text("source")?;
+    Ok(Event {
+        id: EventId::parse(&row.text("id")?)
+            .map_err(|_fault| row.inconsistent("id", "cannot be read"))?,
+        vendor: row.text("vendor")?,
+        account: row.opt_text("account")?,
+        what: row.text("what")?,
+        before: row.opt_text("before")?,
+        after: row.opt_text("after")?,
+        at: Timestamp::from_millis(row.int("at")?),
+        seen_at: Timestamp::from_millis(row.int("seen_at")?),
+        by: row.opt_text("by_whom")?,
+        source: [FROM_ERP_LOG, FROM_COMPARING, FROM_OPERATION]
+            .into_iter()
+            .find(|known| **known == source)
+            .ok_or_else(|| row.inconsistent("source", "cannot be read"))?,
+        operation: row.opt_text("operation")?,
     })
 }
 
@@ -320,5 +559,8 @@ fn account_from_row(row: &Row) -> Result<BaselineAccount, StoreError> {
             .ok_or_else(|| row.inconsistent("status", "cannot be read"))?,
         reowned: row.flag("reowned")?,
         note: row.opt_text("note")?,
+        place: row.int("place")?,
+        erp_since: row.opt_int("erp_since")?.map(Timestamp::from_millis),
+        operation: row.opt_text("operation")?,
     })
 }

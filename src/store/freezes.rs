@@ -3,7 +3,7 @@
 use countersign_erp_source::{CompanyId, Timestamp};
 
 use super::{Conn, Row, StoreError};
-use crate::domain::names::{AlarmId, FreezeId};
+use crate::domain::names::{AlarmId, FreezeId, OperationId};
 
 /// What a freeze stops.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,6 +51,8 @@ pub struct Freeze {
     pub reason: String,
     /// For an automatic one: the stable code of what caused it.
     pub cause: Option<String>,
+    /// For an automatic one: the operation that caused it, where one did.
+    pub operation: Option<OperationId>,
     /// Who placed it; the daemon's own name for an automatic one.
     pub placed_by: String,
     /// When.
@@ -70,10 +72,25 @@ pub struct Alarm {
     pub counterparty: Option<String>,
     /// The operation, where it is about one.
     pub operation: Option<String>,
+    /// What it is about, where it is raised once for each.
+    pub subject: Option<String>,
     /// What happened and what to do.
     pub detail: String,
     /// When.
     pub raised_at: Timestamp,
+    /// When, by whom and why it was closed.
+    pub closed: Option<Closed>,
+}
+
+/// That somebody looked at an alarm.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Closed {
+    /// Who.
+    pub by: String,
+    /// When.
+    pub at: Timestamp,
+    /// What he found.
+    pub because: String,
 }
 
 /// Whether anything in force stops payments to that vendor of that company.
@@ -93,7 +110,7 @@ pub async fn is_frozen(
 pub async fn place(conn: &mut Conn<'_>, freeze: &Freeze) -> Result<(), StoreError> {
     let (company, counterparty) = freeze.scope.parts();
     let sql = "insert into freezes (id, scope, company, counterparty, reason, cause, automatic, \
-               placed_by, placed_at) values ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+               placed_by, placed_at, operation) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
     let args = [
         freeze.id.as_str().into(),
         freeze.scope.code().into(),
@@ -104,6 +121,7 @@ pub async fn place(conn: &mut Conn<'_>, freeze: &Freeze) -> Result<(), StoreErro
         freeze.cause.is_some().into(),
         freeze.placed_by.as_str().into(),
         freeze.placed_at.as_millis().into(),
+        freeze.operation.as_ref().map(OperationId::as_str).into(),
     ];
     conn.execute_one(sql, &args).await
 }
@@ -122,8 +140,8 @@ pub async fn stands(
 
 /// The freezes in force, the oldest first.
 pub async fn in_force(conn: &mut Conn<'_>) -> Result<Vec<Freeze>, StoreError> {
-    let sql = "select id, scope, company, counterparty, reason, cause, placed_by, placed_at \
-               from freezes where removed_at is null order by id";
+    let sql = "select id, scope, company, counterparty, reason, cause, placed_by, placed_at, \
+               operation from freezes where removed_at is null order by id";
     conn.fetch_all(sql, &[]).await?.iter().map(freeze_from_row).collect()
 }
 
@@ -141,10 +159,11 @@ pub async fn remove(
     Ok(conn.execute(sql, &args).await? == 1)
 }
 
-/// Raises an alarm.
-pub async fn raise(conn: &mut Conn<'_>, alarm: &Alarm) -> Result<(), StoreError> {
-    let sql = "insert into alarm (id, kind, company, counterparty, operation, detail, raised_at) \
-               values ($1, $2, $3, $4, $5, $6, $7)";
+/// Raises an alarm. `false` if one of its kind and subject was raised before.
+pub async fn raise(conn: &mut Conn<'_>, alarm: &Alarm) -> Result<bool, StoreError> {
+    let sql = "insert into alarm (id, kind, company, counterparty, operation, detail, raised_at, \
+               subject) values ($1, $2, $3, $4, $5, $6, $7, $8) \
+               on conflict (company, kind, subject) where subject is not null do nothing";
     let args = [
         alarm.id.as_str().into(),
         alarm.kind.as_str().into(),
@@ -153,29 +172,89 @@ pub async fn raise(conn: &mut Conn<'_>, alarm: &Alarm) -> Result<(), StoreError>
         alarm.operation.clone().into(),
         alarm.detail.as_str().into(),
         alarm.raised_at.as_millis().into(),
+        alarm.subject.clone().into(),
     ];
-    conn.execute_one(sql, &args).await
+    Ok(conn.execute(sql, &args).await? == 1)
+}
+
+macro_rules! select_alarm {
+    ($rest:literal) => {
+        concat!(
+            "select id, kind, company, counterparty, operation, subject, detail, raised_at, ",
+            "closed_at, closed_by, closed_because from alarm ",
+            $rest
+        )
+    };
 }
 
 /// The alarms that nobody closed, the oldest first.
 pub async fn open_alarms(conn: &mut Conn<'_>) -> Result<Vec<Alarm>, StoreError> {
-    let sql = "select id, kind, company, counterparty, operation, detail, raised_at from alarm \
-               where closed_at is null order by id";
-    let rows = conn.fetch_all(sql, &[]).await?;
-    rows.iter()
-        .map(|row| {
-            Ok(Alarm {
-                id: AlarmId::parse(&row.text("id")?)
-                    .map_err(|fault| row.inconsistent("id", fault.to_string()))?,
-                kind: row.text("kind")?,
-                company: row.opt_text("company")?,
-                counterparty: row.opt_text("counterparty")?,
-                operation: row.opt_text("operation")?,
-                detail: row.text("detail")?,
-                raised_at: Timestamp::from_millis(row.int("raised_at")?),
-            })
-        })
-        .collect()
+    let sql = select_alarm!("where closed_at is null order by id");
+    conn.fetch_all(sql, &[]).await?.iter().map(alarm_from_row).collect()
+}
+
+/// The alarms of a company after that id, ascending.
+pub async fn alarms_of(
+    conn: &mut Conn<'_>,
+    company: &CompanyId,
+    open_only: bool,
+    after: &str,
+    limit: i64,
+) -> Result<Vec<Alarm>, StoreError> {
+    let sql = select_alarm!(
+        "where company = $1 and id > $2 \
+         and ($3 = 0 or closed_at is null) order by id limit $4"
+    );
+    let args = [company.as_str().into(), after.into(), open_only.into(), limit.into()];
+    conn.fetch_all(sql, &args).await?.iter().map(alarm_from_row).collect()
+}
+
+/// The alarm with that id.
+pub async fn find_alarm(conn: &mut Conn<'_>, id: &AlarmId) -> Result<Option<Alarm>, StoreError> {
+    let row = conn.fetch_optional(select_alarm!("where id = $1"), &[id.as_str().into()]).await?;
+    row.map(|row| alarm_from_row(&row)).transpose()
+}
+
+/// Closes an alarm. `false` if it is closed already.
+pub async fn close_alarm(
+    conn: &mut Conn<'_>,
+    id: &AlarmId,
+    closed: &Closed,
+) -> Result<bool, StoreError> {
+    let sql = "update alarm set closed_at = $1, closed_by = $2, closed_because = $3 \
+               where id = $4 and closed_at is null";
+    let args = [
+        closed.at.as_millis().into(),
+        closed.by.as_str().into(),
+        closed.because.as_str().into(),
+        id.as_str().into(),
+    ];
+    Ok(conn.execute(sql, &args).await? == 1)
+}
+
+fn alarm_from_row(row: &Row) -> Result<Alarm, StoreError> {
+    let closed = match (
+        row.opt_int("closed_at")?,
+        row.opt_text("closed_by")?,
+        row.opt_text("closed_because")?,
+    ) {
+        (Some(at), Some(by), Some(because)) => {
+            Some(Closed { by, at: Timestamp::from_millis(at), because })
+        }
+        _ => None,
+    };
+    Ok(Alarm {
+        id: AlarmId::parse(&row.text("id")?)
+            .map_err(|fault| row.inconsistent("id", fault.to_string()))?,
+        kind: row.text("kind")?,
+        company: row.opt_text("company")?,
+        counterparty: row.opt_text("counterparty")?,
+        operation: row.opt_text("operation")?,
+        subject: row.opt_text("subject")?,
+        detail: row.text("detail")?,
+        raised_at: Timestamp::from_millis(row.int("raised_at")?),
+        closed,
+    })
 }
 
 fn freeze_from_row(row: &Row) -> Result<Freeze, StoreError> {
@@ -195,6 +274,10 @@ fn freeze_from_row(row: &Row) -> Result<Freeze, StoreError> {
         scope,
         reason: row.text("reason")?,
         cause: row.opt_text("cause")?,
+        operation: row
+            .opt_text("operation")?
+            .map(|id| OperationId::parse(&id).map_err(|fault| bad(&fault.to_string())))
+            .transpose()?,
         placed_by: row.text("placed_by")?,
         placed_at: Timestamp::from_millis(row.int("placed_at")?),
     })

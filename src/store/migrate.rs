@@ -30,6 +30,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!(3, "votes", "0003_votes.sql"),
     migration!(4, "sessions", "0004_sessions.sql"),
     migration!(5, "precedents", "0005_precedents.sql"),
+    migration!(6, "bank_details", "0006_bank_details.sql"),
 ];
 
 /// Applies what is missing, within the transaction that the caller has opened and locked; refuses a

@@ -1,11 +1,15 @@
 //! Operations in the store: one row each, written only by comparing its version.
 
+use std::collections::BTreeSet;
+
 use countersign_erp_source::{Amount, CompanyId, Currency, Timestamp};
 
 use super::{Conn, Row, StoreError, Val};
 use crate::domain::decision::{Effect, Level, Stage};
-use crate::domain::names::{MandateId, Name, OperationId};
-use crate::domain::operation::{Decision, Operation, Origins, ReceiptRef, Status, Substance};
+use crate::domain::names::{CallbackId, MandateId, Name, OperationId};
+use crate::domain::operation::{
+    Decision, Operation, Origins, ReceiptRef, Status, Substance, Through,
+};
 
 const TABLE: &str = "operation";
 
@@ -16,7 +20,7 @@ macro_rules! select {
             "request_digest, args, prepare, status, effect, stage, reasons, detail, ",
             "policy_digest, thing, counterparty, amount_minor, currency, params, facts, ",
             "operation_hash, level, waits_until, result, receipt_seq, receipt_hash, created_at, ",
-            "updated_at, version, barred_by, records, ",
+            "updated_at, version, barred_by, records, not_by, callback, ",
             "(select string_agg(vote.voter, ' ') from vote where vote.operation = operation.id ",
             "and vote.operation_hash = operation.operation_hash ",
             "and vote.state in ('cast', 'spent')) as granted_by ",
@@ -33,8 +37,14 @@ pub struct Owner {
     pub company: CompanyId,
     /// The principal.
     pub principal: Name,
-    /// The agent.
-    pub agent: Name,
+    /// The agent; `None` for what the human does himself.
+    pub agent: Option<Name>,
+}
+
+impl Owner {
+    fn agent_text(&self) -> &str {
+        self.agent.as_ref().map_or("", Name::as_str)
+    }
 }
 
 /// The operation with that id.
@@ -54,7 +64,7 @@ pub async fn find_by_key(
     let args = [
         owner.company.as_str().into(),
         owner.principal.as_str().into(),
-        owner.agent.as_str().into(),
+        owner.agent_text().into(),
         key.into(),
     ];
     conn.fetch_optional(sql, &args).await?.map(|row| from_row(&row)).transpose()
@@ -75,7 +85,7 @@ pub async fn list(
     let args = [
         owner.company.as_str().into(),
         owner.principal.as_str().into(),
-        owner.agent.as_str().into(),
+        owner.agent_text().into(),
         after.into(),
         status.map_or("", Status::code).into(),
         limit.into(),
@@ -155,6 +165,27 @@ pub async fn count_pending(conn: &mut Conn<'_>, mandate: &MandateId) -> Result<i
     conn.fetch_one(sql, &[mandate.as_str().into()]).await?.int("found")
 }
 
+/// What that human began for himself, in whatever company, and is prepared or pending.
+pub async fn own_waiting(conn: &mut Conn<'_>, human: &Name) -> Result<Vec<Operation>, StoreError> {
+    let sql = select!(
+        "where principal = $1 and agent = '' and status in ('prepared', 'pending') order by id"
+    );
+    let rows = conn.fetch_all(sql, &[human.as_str().into()]).await?;
+    rows.iter().map(from_row).collect()
+}
+
+/// How many operations of that human's own are pending.
+pub async fn count_own_pending(
+    conn: &mut Conn<'_>,
+    company: &CompanyId,
+    human: &Name,
+) -> Result<i64, StoreError> {
+    let sql = "select count(*) as found from operation where company = $1 and principal = $2 \
+               and agent = '' and status = 'pending'";
+    let args = [company.as_str().into(), human.as_str().into()];
+    conn.fetch_one(sql, &args).await?.int("found")
+}
+
 /// Pending operations of that company after that id that `human` may approve by the roles given:
 /// step-ups of the own mandates, four eyes for the mandates of others.
 pub async fn awaiting(
@@ -167,7 +198,9 @@ pub async fn awaiting(
     let sql = select!(
         "where company = $1 and status = 'pending' and id > $2 \
          and (($3 = 1 and level = 1 and principal = $4) \
-         or ($5 = 1 and level = 2 and principal <> $4)) order by id limit $6"
+         or ($5 = 1 and level = 2 and principal <> $4 \
+         and replace(not_by, $7, '') = not_by)) \
+         order by id limit $6"
     );
     let args = [
         company.as_str().into(),
@@ -176,6 +209,8 @@ pub async fn awaiting(
         human.as_str().into(),
         as_approver.into(),
         limit.into(),
+        // A name holds no quote.
+        format!("\"{human}\"").into(),
     ];
     conn.fetch_all(sql, &args).await?.iter().map(from_row).collect()
 }
@@ -301,16 +336,16 @@ pub async fn insert(
                idempotency_key, request_digest, args, prepare, status, effect, stage, reasons, \
                detail, policy_digest, thing, counterparty, amount_minor, currency, params, facts, \
                operation_hash, level, waits_until, result, reserved, executing_since, receipt_seq, \
-               receipt_hash, barred_by, records, created_at, updated_at, version) values ($1, $2, $3, $4, $5, $6, \
+               receipt_hash, barred_by, records, not_by, callback, created_at, updated_at, version) values ($1, $2, $3, $4, $5, $6, \
                $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, \
-               $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35)";
+               $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37)";
     let mut args: Vec<Val> = vec![
         operation.id.as_str().into(),
         operation.action.as_str().into(),
         operation.origins.company.as_str().into(),
         operation.origins.principal.as_str().into(),
-        operation.origins.agent.as_str().into(),
-        operation.origins.mandate.as_str().into(),
+        operation.origins.agent().map_or("", Name::as_str).into(),
+        operation.origins.mandate().map(MandateId::as_str).into(),
         operation.key.as_str().into(),
         operation.request_digest.as_str().into(),
         operation.args.as_str().into(),
@@ -344,12 +379,12 @@ pub async fn update(
                amount_minor = $9, currency = $10, params = $11, facts = $12, \
                operation_hash = $13, level = $14, waits_until = $15, result = $16, \
                reserved = $17, executing_since = $18, receipt_seq = $19, receipt_hash = $20, \
-               barred_by = $21, records = $22, updated_at = $23, mandate = $24, prepare = $25, \
-               version = version + 1 where id = $26 and version = $27";
+               barred_by = $21, records = $22, not_by = $23, callback = $24, updated_at = $25, \
+               mandate = $26, prepare = $27, version = version + 1 where id = $28 and version = $29";
     let mut args = moving(now, reservation)?;
     args.extend([
         now.updated_at.as_millis().into(),
-        now.origins.mandate.as_str().into(),
+        now.origins.mandate().map(MandateId::as_str).into(),
         now.prepare.into(),
         was.id.as_str().into(),
         was.version.into(),
@@ -362,6 +397,7 @@ fn moving(operation: &Operation, reservation: Reservation) -> Result<Vec<Val>, S
     let json = |value: serde_json::Result<String>| {
         value.map_err(|fault| StoreError::inconsistent(TABLE, "json", fault.to_string()))
     };
+    let not_by: Vec<&str> = substance.not_by.iter().map(Name::as_str).collect();
     let result =
         operation.result.as_ref().map(|result| json(serde_json::to_string(result))).transpose()?;
     Ok(vec![
@@ -387,6 +423,8 @@ fn moving(operation: &Operation, reservation: Reservation) -> Result<Vec<Val>, S
         operation.receipt.hash.as_str().into(),
         json(serde_json::to_string(&operation.barred_by))?.into(),
         json(serde_json::to_string(&substance.records))?.into(),
+        json(serde_json::to_string(&not_by))?.into(),
+        substance.callback.as_ref().map(CallbackId::as_str).into(),
     ])
 }
 
@@ -414,8 +452,13 @@ fn from_row(row: &Row) -> Result<Operation, StoreError> {
         origins: Origins {
             company: CompanyId::new(row.text("company")?).map_err(|_fault| bad("company"))?,
             principal: name("principal")?,
-            agent: name("agent")?,
-            mandate: MandateId::parse(&row.text("mandate")?).map_err(|_fault| bad("mandate"))?,
+            through: match row.opt_text("mandate")? {
+                None => Through::Nobody,
+                Some(id) => Through::Agent {
+                    agent: name("agent")?,
+                    mandate: MandateId::parse(&id).map_err(|_fault| bad("mandate"))?,
+                },
+            },
         },
         key: row.text("idempotency_key")?,
         request_digest: row.text("request_digest")?,
@@ -437,6 +480,11 @@ fn from_row(row: &Row) -> Result<Operation, StoreError> {
             facts: serde_json::from_str(&json("facts")?).map_err(parse("facts"))?,
             hash: row.opt_text("operation_hash")?,
             records: serde_json::from_str(&json("records")?).map_err(parse("records"))?,
+            not_by: not_by(row)?,
+            callback: row
+                .opt_text("callback")?
+                .map(|id| CallbackId::parse(&id).map_err(|_fault| bad("callback")))
+                .transpose()?,
         },
         level: Level::from_number(row.int("level")?).ok_or_else(|| bad("level"))?,
         barred_by: serde_json::from_str(&json("barred_by")?).map_err(parse("barred_by"))?,
@@ -448,6 +496,13 @@ fn from_row(row: &Row) -> Result<Operation, StoreError> {
         updated_at: Timestamp::from_millis(row.int("updated_at")?),
         version: row.int("version")?,
     })
+}
+
+/// Whose vote does not count for it.
+fn not_by(row: &Row) -> Result<BTreeSet<Name>, StoreError> {
+    let bad = || row.inconsistent("not_by", "cannot be read");
+    let names: Vec<String> = serde_json::from_str(&row.text("not_by")?).map_err(|_fault| bad())?;
+    names.iter().map(|name| Name::parse(name).map_err(|_fault| bad())).collect()
 }
 
 /// Who voted for the operation as it stands.

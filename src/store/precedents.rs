@@ -44,6 +44,7 @@ pub struct Beside {
 pub async fn keep(
     conn: &mut Conn<'_>,
     attempt: &Attempt,
+    total: Amount,
     payee: &str,
     reference: Option<&ReferenceKey>,
     dated: Option<NaiveDate>,
@@ -66,8 +67,8 @@ pub async fn keep(
         payee.into(),
         reference.map(ReferenceKey::by_part).into(),
         reference.map(ReferenceKey::as_one).into(),
-        attempt.total.minor().into(),
-        attempt.total.currency().code().into(),
+        total.minor().into(),
+        total.currency().code().into(),
         dated.map(|dated| dated.to_string()).into(),
         attempt.claimed_at.into(),
     ];
@@ -184,6 +185,19 @@ pub async fn is_under_way(
 ) -> Result<bool, StoreError> {
     let sql = "select count(*) as found from operation where company = $1 and counterparty = $2 \
                and action = $3 and status in ('pending', 'executing', 'unknown')";
+    let args = [company.as_str().into(), counterparty.into(), action.into()];
+    Ok(conn.fetch_one(sql, &args).await?.int("found")? > 0)
+}
+
+/// Whether an operation of that action for that counterparty is at the ERP, or may be.
+pub async fn executes(
+    conn: &mut Conn<'_>,
+    company: &CompanyId,
+    counterparty: &str,
+    action: &str,
+) -> Result<bool, StoreError> {
+    let sql = "select count(*) as found from operation where company = $1 and counterparty = $2 \
+               and action = $3 and status in ('executing', 'unknown')";
     let args = [company.as_str().into(), counterparty.into(), action.into()];
     Ok(conn.fetch_one(sql, &args).await?.int("found")? > 0)
 }

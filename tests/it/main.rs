@@ -5,6 +5,8 @@ mod answers;
 #[cfg(test)]
 mod attacks;
 #[cfg(test)]
+mod bank;
+#[cfg(test)]
 mod bent;
 #[cfg(test)]
 mod between;

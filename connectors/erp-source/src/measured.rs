@@ -11,10 +11,11 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 
 use crate::{
-    Attestation, Beside, BesideQuery, BillId, BillQuery, BillReading, Booked, ChangeLookUp, Changed,
-    CompanyId, ErpCompanyId, ErpSource, Iban, LoggedChange, LookUp, LookUpAnswer, NoAnswer,
-    OrderError, PayeeVerifier, ReadError, RecordedOrder, Review, Reviewed, SanctionsScreen,
-    Screening, SealedBankChange, SealedOrder, SourceAccount, Vendor, VendorId, VopReport,
+    Attestation, Beside, BesideQuery, BillId, BillQuery, BillReading, Booked, ChangeLookUp,
+    Changed, CompanyId, ErpCompanyId, ErpSource, Iban, LoggedChange, LookUp, LookUpAnswer,
+    NoAnswer, OrderError, PayeeVerifier, ReadError, RecordedOrder, Review, Reviewed,
+    SanctionsScreen, Screening, SealedBankChange, SealedOrder, SourceAccount, Vendor, VendorId,
+    VopReport,
 };
 
 macro_rules! codes {
@@ -197,6 +198,10 @@ impl<P: ErpSource + ?Sized> ErpSource for Measured<P> {
 
     fn company_of(&self, erp_company: &ErpCompanyId) -> Option<CompanyId> {
         self.port.company_of(erp_company)
+    }
+
+    fn erp_company(&self, company: &CompanyId) -> Option<ErpCompanyId> {
+        self.port.erp_company(company)
     }
 
     async fn find_bill(

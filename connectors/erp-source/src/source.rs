@@ -239,6 +239,9 @@ pub trait ErpSource: Send + Sync + std::fmt::Debug {
     /// The company that the ERP knows by that id, if it is in the configuration.
     fn company_of(&self, erp_company: &ErpCompanyId) -> Option<CompanyId>;
 
+    /// The ERP's own id of a company in its configuration.
+    fn erp_company(&self, company: &CompanyId) -> Option<ErpCompanyId>;
+
     /// A document of that company by id, whatever its kind and state, with its vendor. `None` if
     /// the company has none: a document of another company MUST be `None`, and so MUST one that the
     /// ERP shows this company's reader only in part.

@@ -43,6 +43,23 @@ impl FactKind {
     pub(in crate::ap) const SANCTIONS_LIST_CONFIGURED: Self =
         Self::decisive("sanctions_list_configured").for_humans();
     pub(in crate::ap) const AMOUNT_E2: Self = Self::decisive("amount_e2").for_humans();
+    pub(in crate::ap) const CALLBACK_VALID: Self = Self::decisive("callback_valid");
+    pub(in crate::ap) const PHONE_TRUSTED: Self = Self::decisive("phone_trusted").for_humans();
+    pub(in crate::ap) const PHONE_AGE_DAYS: Self = Self::age("phone_age_days").for_humans();
+    pub(in crate::ap) const PHONE_SHARED: Self = Self::decisive("phone_shared").for_humans();
+    pub(in crate::ap) const PHONE_ON_FILE: Self = Self::decisive("phone_on_file").for_humans();
+    pub(in crate::ap) const NEW_IBAN_IS_OWN: Self = Self::decisive("new_iban_is_own").for_humans();
+    pub(in crate::ap) const NEW_IBAN_SANCTIONED: Self =
+        Self::decisive("new_iban_sanctioned").for_humans();
+    pub(in crate::ap) const NEW_IBAN_SHARED_WITH: Self =
+        Self::decisive("new_iban_shared_with").for_humans();
+    pub(in crate::ap) const NEW_ACCOUNT_VOP: Self = Self::decisive("vop");
+    pub(in crate::ap) const COUNTRY_CHANGES: Self = Self::decisive("country_changes").for_humans();
+    pub(in crate::ap) const VENDOR_HAS_SEVERAL_ACCOUNTS: Self =
+        Self::decisive("vendor_has_several_accounts");
+    pub(in crate::ap) const ACCOUNT_ON_FILE: Self = Self::decisive("account_on_file");
+    /// For the floor: name, tax number, parent and order of accounts are as they were.
+    pub(in crate::ap) const VENDOR_AS_KNOWN: Self = Self::decisive("vendor_as_known");
     pub(in crate::ap) const VENDOR_AUTO_24H_E2: Self = Self::total("vendor_auto_24h_e2");
     pub(in crate::ap) const COMPANY_AUTO_24H_E2: Self = Self::total("company_auto_24h_e2");
     pub(in crate::ap) const VENDOR_AUTO_30D_E2: Self = Self::total("vendor_auto_30d_e2");
@@ -114,7 +131,7 @@ mod tests {
 
     use super::*;
 
-    const ALL: [FactKind; 25] = [
+    const OF_PAYMENT: [FactKind; 25] = [
         FactKind::INVOICE_OPEN,
         FactKind::BILL_CONSISTENT,
         FactKind::PAYEE_IS_INVOICE_VENDOR,
@@ -142,10 +159,40 @@ mod tests {
         FactKind::COMPANY_AUTO_30D_E2,
     ];
 
+    const OF_CHANGE: [FactKind; 11] = [
+        FactKind::CALLBACK_VALID,
+        FactKind::PHONE_TRUSTED,
+        FactKind::PHONE_AGE_DAYS,
+        FactKind::PHONE_SHARED,
+        FactKind::NEW_IBAN_IS_OWN,
+        FactKind::NEW_IBAN_SANCTIONED,
+        FactKind::NEW_IBAN_SHARED_WITH,
+        FactKind::SANCTIONS_LIST_CONFIGURED,
+        FactKind::NEW_ACCOUNT_VOP,
+        FactKind::COUNTRY_CHANGES,
+        FactKind::VENDOR_HAS_SEVERAL_ACCOUNTS,
+    ];
+
+    const OF_CONFIRMATION: [FactKind; 10] = [
+        FactKind::CALLBACK_VALID,
+        FactKind::PHONE_TRUSTED,
+        FactKind::PHONE_AGE_DAYS,
+        FactKind::PHONE_SHARED,
+        FactKind::ACCOUNT_ON_FILE,
+        FactKind::NEW_IBAN_IS_OWN,
+        FactKind::NEW_IBAN_SANCTIONED,
+        FactKind::NEW_IBAN_SHARED_WITH,
+        FactKind::SANCTIONS_LIST_CONFIGURED,
+        FactKind::NEW_ACCOUNT_VOP,
+    ];
+
+    const OF_PHONE: [FactKind; 2] = [FactKind::PHONE_ON_FILE, FactKind::PHONE_SHARED];
+
     /// The facts that the policy schema names, with their kinds as it writes them.
-    fn of_schema() -> BTreeMap<&'static str, &'static str> {
+    fn of_schema(action: &str) -> BTreeMap<&'static str, &'static str> {
         let schema = include_str!("../../../policies/schema.cedarschema");
-        let context = schema.split_once("context: {").unwrap().1.split_once("},").unwrap().0;
+        let action = schema.split_once(&format!("action \"{action}\"")).unwrap().1;
+        let context = action.split_once("context: {").unwrap().1.split_once("},").unwrap().0;
         context
             .lines()
             .filter_map(|line| line.trim().strip_suffix(',')?.split_once(": "))
@@ -155,21 +202,28 @@ mod tests {
 
     #[test]
     fn policies_can_ask_for_exactly_these() {
-        let mut ours: Vec<&str> = ALL.iter().map(|kind| kind.name).collect();
-        ours.sort_unstable();
-        assert_eq!(ours, of_schema().into_keys().collect::<Vec<_>>());
+        for (action, kinds) in [
+            ("invoice.pay", &OF_PAYMENT[..]),
+            ("vendor.update_bank_details", &OF_CHANGE),
+            ("vendor.confirm_bank_details", &OF_CONFIRMATION),
+            ("vendor.confirm_phone", &OF_PHONE),
+        ] {
+            let mut ours: Vec<&str> = kinds.iter().map(|kind| kind.name).collect();
+            ours.sort_unstable();
+            assert_eq!(ours, of_schema(action).into_keys().collect::<Vec<_>>(), "{action}");
+        }
     }
 
     #[test]
     fn an_approval_is_bound_to_all_but_ages_and_totals_and_agents_see_no_total() {
-        for kind in ALL {
+        for kind in OF_PAYMENT.into_iter().chain(OF_CHANGE).chain(OF_CONFIRMATION).chain(OF_PHONE) {
             let counts_days = kind.name.contains("days");
             let is_total = kind.name.contains("_auto_");
             assert_eq!(kind.binds, !counts_days && !is_total, "{kind:?}");
             assert!(!is_total || !kind.agents_see, "{kind:?}");
         }
         let hidden: Vec<&str> =
-            ALL.iter().filter(|kind| !kind.agents_see).map(|kind| kind.name).collect();
+            OF_PAYMENT.iter().filter(|kind| !kind.agents_see).map(|kind| kind.name).collect();
         assert_eq!(
             hidden,
             [

@@ -7,9 +7,18 @@ use super::load::{SourceFile, cannot, policy_files};
 use super::{Policies, PolicyError};
 
 /// Name and text of every default file.
-const FILES: [(&str, &str); 2] = [
+const FILES: [(&str, &str); 5] = [
     ("invoice_pay.cedar", include_str!("../../../policies/invoice_pay.cedar")),
     ("schema.cedarschema", include_str!("../../../policies/schema.cedarschema")),
+    (
+        "vendor_confirm_bank_details.cedar",
+        include_str!("../../../policies/vendor_confirm_bank_details.cedar"),
+    ),
+    ("vendor_confirm_phone.cedar", include_str!("../../../policies/vendor_confirm_phone.cedar")),
+    (
+        "vendor_update_bank_details.cedar",
+        include_str!("../../../policies/vendor_update_bank_details.cedar"),
+    ),
 ];
 
 impl Policies {

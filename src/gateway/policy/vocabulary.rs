@@ -14,8 +14,10 @@ use super::PolicyFailure;
 pub(super) const APPROVAL_LEVEL: &str = "approval_level";
 /// The attribute that holds the configured cooling-off.
 const COOLING_OFF_DAYS: &str = "cooling_off_days";
-/// The type of every principal.
+/// The type of a principal that acts under a mandate.
 const AGENT: &str = "Agent";
+/// The type of a principal that is a human who acts for himself.
+const PERSON: &str = "Person";
 /// The type of every resource.
 const COMPANY: &str = "Company";
 
@@ -23,7 +25,9 @@ const COMPANY: &str = "Company";
 #[derive(Debug)]
 pub(super) struct ActionWords {
     action: EntityUid,
-    agent: EntityTypeName,
+    principal: EntityTypeName,
+    /// Whether the principal acts under a mandate.
+    by_agent: bool,
     company: EntityTypeName,
     attributes: BTreeMap<String, Kind>,
 }
@@ -64,9 +68,12 @@ impl ActionWords {
     }
 
     fn of_action(name: &str, applies_to: AppliesTo, lists: &Lists) -> Result<Self, String> {
-        if applies_to.principal_types != [AGENT] || applies_to.resource_types != [COMPANY] {
+        let by_agent = applies_to.principal_types == [AGENT];
+        let fits = by_agent || applies_to.principal_types == [PERSON];
+        if !fits || applies_to.resource_types != [COMPANY] {
             return Err(format!(
-                "action `{name}` must have {AGENT} as principal and {COMPANY} as resource"
+                "action `{name}` must have {AGENT} or {PERSON} as principal and {COMPANY} as \
+                 resource"
             ));
         }
         let declared = match applies_to.context {
@@ -89,7 +96,8 @@ impl ActionWords {
         }
         Ok(Self {
             action: uid("Action", name)?,
-            agent: type_name(AGENT)?,
+            principal: type_name(if by_agent { AGENT } else { PERSON })?,
+            by_agent,
             company: type_name(COMPANY)?,
             attributes,
         })
@@ -99,8 +107,12 @@ impl ActionWords {
         self.action.clone()
     }
 
-    pub(super) fn agent(&self, id: &str) -> EntityUid {
-        EntityUid::from_type_name_and_id(self.agent.clone(), EntityId::new(id))
+    /// Who asks, if the schema lets his like ask.
+    pub(super) fn principal(&self, by_agent: bool, id: &str) -> Result<EntityUid, PolicyFailure> {
+        if by_agent != self.by_agent {
+            return Err(PolicyFailure::Request);
+        }
+        Ok(EntityUid::from_type_name_and_id(self.principal.clone(), EntityId::new(id)))
     }
 
     pub(super) fn company(&self, id: &str) -> EntityUid {

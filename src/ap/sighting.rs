@@ -1,0 +1,266 @@
+//! A vendor is looked at: compared with the baseline, and what is found is kept, with a receipt and an
+//! alarm, before anything is decided on it.
+
+use countersign_erp_source::{CompanyId, Timestamp, Vendor};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::Ports;
+use super::baseline::{self, Comparison};
+use crate::domain::names::{AlarmId, EventId};
+use crate::gateway::alarm;
+use crate::ids;
+use crate::receipts::{Receipt, ReceiptKind};
+use crate::store::baseline::{
+    self as kept, AccountStatus, BaselineAccount, BaselinePhone, Event, FROM_COMPARING, Known,
+};
+use crate::store::freezes::Alarm;
+use crate::store::{Conn, StoreError, Unit};
+
+/// The alarm that a vendor's details are not what they were.
+pub const CHANGED_IN_ERP: &str = "changed_in_erp";
+
+/// Why a vendor could not be looked at; nothing follows from it.
+#[derive(Debug, thiserror::Error)]
+pub enum LookError {
+    /// The store failed.
+    #[error("the baseline could not be read or kept")]
+    Store(#[from] StoreError),
+    /// No random numbers for an id.
+    #[error("no random numbers")]
+    Randomness(#[from] ids::NoRandomness),
+}
+
+/// A vendor as the baseline has it after it was looked at.
+#[derive(Debug, Clone)]
+pub struct Sighting {
+    /// When the company's vendors were adopted; `None` is no baseline.
+    pub adopted_at: Option<Timestamp>,
+    /// What the comparison found.
+    pub found: Comparison,
+}
+
+/// Who changed what and when, where the ERP's log says so.
+#[derive(Debug, Clone, Default)]
+pub struct Told {
+    /// Who.
+    pub by: Option<String>,
+    /// When.
+    pub at: Option<Timestamp>,
+}
+
+/// Reads what the baseline has of a vendor.
+pub(super) async fn read(
+    conn: &mut Conn<'_>,
+    company: &CompanyId,
+    vendor: &Vendor,
+) -> Result<Known, StoreError> {
+    let ids: Vec<&str> = vendor.accounts.iter().map(|account| account.id.as_str()).collect();
+    kept::known(conn, company, &vendor.id, &ids).await
+}
+
+/// Looks at a vendor and keeps what is found.
+///
+/// # Errors
+/// [`LookError`].
+pub async fn look(
+    ports: &Ports,
+    company: &CompanyId,
+    vendor: &Vendor,
+    told: &Told,
+) -> Result<Sighting, LookError> {
+    let now = ports.clock.now();
+    let (read_of, wanted) = (company.clone(), vendor.clone());
+    let known = ports
+        .store
+        .read(move |conn| Box::pin(async move { read(conn, &read_of, &wanted).await }))
+        .await?;
+    let found = baseline::compare(&known, vendor, now);
+    if known.adopted_at.is_none() || found.is_unchanged() {
+        return Ok(Sighting { adopted_at: known.adopted_at, found });
+    }
+    let alarm = AlarmId::from_uuid(ids::ordered(ports.randomness.as_ref(), now)?);
+    let number = ids::ordered(ports.randomness.as_ref(), now)?;
+    let (company, vendor, told) = (company.clone(), vendor.clone(), told.clone());
+    let written = ports
+        .store
+        .write(move |unit| {
+            Box::pin(async move {
+                // Compared once more under the store's own lock: another daemon may have been first.
+                let known = read(unit.conn(), &company, &vendor).await?;
+                let seen = Seen { company: &company, vendor: &vendor, told: &told, now };
+                let found = baseline::compare(&known, &vendor, now);
+                keep(unit, seen, &known, &found, (alarm, number)).await?;
+                Ok(Sighting { adopted_at: known.adopted_at, found })
+            })
+        })
+        .await?;
+    Ok(written.value)
+}
+
+/// What was seen of which vendor.
+#[derive(Clone, Copy)]
+struct Seen<'a> {
+    company: &'a CompanyId,
+    vendor: &'a Vendor,
+    told: &'a Told,
+    now: Timestamp,
+}
+
+async fn keep(
+    unit: &mut Unit<'_>,
+    seen: Seen<'_>,
+    known: &Known,
+    found: &Comparison,
+    (alarm, number): (AlarmId, Uuid),
+) -> Result<(), StoreError> {
+    if found.is_unchanged() {
+        return Ok(());
+    }
+    let company = seen.company;
+    if let Some(new) = &found.new_vendor {
+        kept::first_seen(unit.conn(), company, new).await?;
+    }
+    if let Some(vendor) = &found.disputed {
+        kept::keep_vendor(unit.conn(), company, vendor).await?;
+    }
+    for account in &found.observed {
+        kept::observe(unit.conn(), company, account).await?;
+    }
+    for phone in &found.observed_phones {
+        kept::observe_phone(unit.conn(), company, phone).await?;
+    }
+    let events = events(seen, known, found, number);
+    for event in &events {
+        kept::note(unit.conn(), company, event).await?;
+    }
+    unit.receipt(receipt(seen, known, found))?;
+    if found.new_vendor.is_none() {
+        let detail = in_words(seen, found, &events);
+        let raised = Alarm {
+            id: alarm,
+            kind: CHANGED_IN_ERP.to_owned(),
+            company: Some(company.to_string()),
+            counterparty: Some(seen.vendor.id.to_string()),
+            operation: None,
+            subject: None,
+            detail,
+            raised_at: seen.now,
+            closed: None,
+        };
+        alarm::raise(unit, &raised).await?;
+    }
+    Ok(())
+}
+
+/// What happened, one event for each thing. Their ids follow one another, so that they stay in order.
+fn events(seen: Seen<'_>, known: &Known, found: &Comparison, number: Uuid) -> Vec<Event> {
+    if found.new_vendor.is_some() {
+        return Vec::new();
+    }
+    let mut made = Vec::new();
+    let mut ids = (number.as_u128()..).map(|number| EventId::from_uuid(Uuid::from_u128(number)));
+    let mut add =
+        |account: Option<&str>, what: &str, before: Option<String>, after: Option<String>| {
+            let Some(id) = ids.next() else { return };
+            made.push(Event {
+                id,
+                vendor: seen.vendor.id.to_string(),
+                account: account.map(ToOwned::to_owned),
+                what: what.to_owned(),
+                before,
+                after,
+                at: seen.told.at.unwrap_or(seen.now),
+                seen_at: seen.now,
+                by: seen.told.by.clone(),
+                source: FROM_COMPARING,
+                operation: None,
+            });
+        };
+    if let Some(vendor) = &found.disputed {
+        let what = vendor.dispute.as_ref().map(|dispute| dispute.what.clone()).unwrap_or_default();
+        add(None, &what, Some(vendor.name.clone()), Some(seen.vendor.name.clone()));
+    }
+    for account in &found.observed {
+        let before = known.accounts.iter().find(|before| before.account == account.account);
+        let what = account.note.clone().unwrap_or_else(|| "changed".to_owned());
+        let number = |account: &BaselineAccount| account.number.clone();
+        add(Some(&account.account), &what, before.map(number), Some(number(account)));
+    }
+    for phone in &found.observed_phones {
+        let before = known.phones.iter().find(|before| before.kind == phone.kind);
+        let what = format!("{} changed in the ERP", phone.kind);
+        let number = |phone: &BaselinePhone| phone.number.clone();
+        add(None, &what, before.map(number), Some(number(phone)));
+    }
+    made
+}
+
+/// What happened and what to do, for the people of the company.
+fn in_words(seen: Seen<'_>, found: &Comparison, events: &[Event]) -> String {
+    let vendor = &seen.vendor.id;
+    let who = match (&seen.told.by, seen.told.at) {
+        (Some(by), Some(at)) => format!(" (by {by}, {at})"),
+        (Some(by), None) => format!(" (by {by})"),
+        (None, Some(at)) => format!(" ({at})"),
+        (None, None) => String::new(),
+    };
+    let happened: Vec<String> = events
+        .iter()
+        .map(|event| match &event.account {
+            Some(account) => format!("account {account}: {}", event.what),
+            None => event.what.clone(),
+        })
+        .collect();
+    let stops_paying = found.disputed.is_some()
+        || found.observed.iter().any(|account| account.status == AccountStatus::ChangedInErp);
+    let next = if stops_paying {
+        "It is not paid until somebody has called the vendor, on a number that was on file before, \
+         and a second person has confirmed the account (bank-confirmations). If nobody of yours \
+         made the change, take it back in the ERP first."
+    } else {
+        "Nobody calls the vendor back on the new number before it is confirmed by four eyes \
+         (phone-confirmations); payments to the account on file go on."
+    };
+    format!("vendor {vendor} was changed in the ERP{who}: {}. {next}", happened.join("; "))
+}
+
+fn receipt(seen: Seen<'_>, known: &Known, found: &Comparison) -> Receipt {
+    let accounts = |all: &[BaselineAccount]| all.iter().map(account_data).collect::<Vec<_>>();
+    let phones = |all: &[BaselinePhone]| all.iter().map(phone_data).collect::<Vec<_>>();
+    Receipt {
+        kind: ReceiptKind::BaselineChanged,
+        at: seen.now,
+        company: Some(seen.company.to_string()),
+        operation: None,
+        data: json!({
+            "before": accounts(&known.accounts),
+            "by": seen.told.by,
+            "changed_at": seen.told.at,
+            "dispute": found.disputed.as_ref().and_then(|vendor| vendor.dispute.as_ref())
+                .map(|dispute| dispute.what.as_str()),
+            "first_seen": found.new_vendor.is_some(),
+            "name": seen.vendor.name,
+            "now": accounts(&found.observed),
+            "phones": phones(&found.observed_phones),
+            "phones_before": phones(&known.phones),
+            "vendor": seen.vendor.id,
+        }),
+    }
+}
+
+/// An account, whole, for a receipt.
+pub(super) fn account_data(account: &BaselineAccount) -> Value {
+    json!({
+        "account": account.account, "active": account.active, "number": account.number,
+        "owner": account.vendor, "since": account.since, "status": account.status.code(),
+        "note": account.note,
+    })
+}
+
+fn phone_data(phone: &BaselinePhone) -> Value {
+    json!({
+        "adopted": phone.adopted, "confirmed_at": phone.confirmed_at, "kind": phone.kind,
+        "number": phone.number, "since": phone.since,
+    })
+}

@@ -1,0 +1,130 @@
+//! Which calls count, and what ends them.
+
+use serde_json::json;
+
+use super::{Bank, NEW, PHONE, alarms, call, confirmed, history};
+use crate::votes::{approve, is_pending};
+
+#[tokio::test]
+async fn a_call_says_whether_it_counts_and_why_not() {
+    let bank = Bank::new().await;
+    let anna = bank.daemon().sign_in("anna").await;
+    let with = |changes: serde_json::Value| {
+        let mut body = confirmed(NEW);
+        for (name, value) in changes.as_object().unwrap() {
+            body[name] = value.clone();
+        }
+        body
+    };
+    for (changes, why_not) in [
+        (json!({ "number_dialled": "01 40 00 00 00" }), vec![]),
+        (json!({ "number_dialled": "+33 (0)1 40 00 00 00" }), vec![]),
+        (json!({ "number_dialled": "+33140000001" }), vec!["number_not_on_file"]),
+        (json!({ "number_dialled": format!("{PHONE} ext. 12") }), vec!["number_not_on_file"]),
+        (json!({ "read_back": "164301" }), vec!["read_back_differs"]),
+        (json!({ "outcome": "no_answer" }), vec!["no_answer"]),
+        (json!({ "outcome": "denied" }), vec!["vendor_denied"]),
+        (
+            json!({ "request_received_at": "2020-01-01T00:00:00Z" }),
+            vec!["number_younger_than_request"],
+        ),
+    ] {
+        let answer = call(&anna, "V-100", &with(changes.clone())).await;
+        assert_eq!(answer.status, 201, "{changes}: {}", answer.json);
+        assert_eq!(answer.json["why_not"], json!(why_not), "{changes}");
+        assert_eq!(answer.json["counts"], json!(why_not.is_empty()), "{changes}");
+    }
+    for (changes, status, code) in [
+        (json!({ "number_dialled": "1-800-FLOWERS" }), 400, "invalid_field"),
+        (json!({ "number_dialled": "0891 00 00 00" }), 400, "invalid_field"),
+        (json!({ "read_back": "4300" }), 400, "invalid_field"),
+        (json!({ "new_iban": "NL91ABNA0417164301" }), 400, "invalid_field"),
+        (json!({ "outcome": "maybe" }), 400, "invalid_field"),
+        (json!({ "request_received_at": "2099-01-01T00:00:00Z" }), 400, "invalid_field"),
+        (json!({ "spoke_to": "" }), 400, "invalid_field"),
+        (json!({ "to": "x" }), 400, "malformed_body"),
+    ] {
+        call(&anna, "V-100", &with(changes)).await.is_problem(status, code);
+    }
+    call(&anna, "V-999", &confirmed(NEW)).await.is_problem(404, "not_found");
+    let axel = bank.daemon().sign_in("axel").await;
+    call(&axel, "V-100", &confirmed(NEW)).await.is_problem(403, "not_an_accountant");
+    call(&bank.agent, "V-100", &confirmed(NEW)).await.is_problem(403, "humans_only");
+    let fritz = bank.daemon().sign_in("fritz").await;
+    call(&fritz, "V-100", &confirmed(NEW)).await.is_problem(404, "not_found");
+}
+
+#[tokio::test]
+async fn a_later_no_ends_the_request_and_raises_an_alarm() {
+    let bank = Bank::new().await;
+    bank.called(NEW).await;
+    let pending = bank.ask("k1", NEW).await;
+    is_pending(&pending, "four_eyes");
+    let olga = bank.daemon().sign_in("olga").await;
+    let mut no = confirmed(NEW);
+    no["outcome"] = json!("denied");
+    call(&olga, "V-100", &no).await;
+    let ended = bank.agent.get(&format!("/v1/operations/{}", pending.text("/id"))).await;
+    ended.is_denied(200, "policy", "callback_denied");
+    let paul = bank.daemon().sign_in("paul").await;
+    approve(&paul, &pending).await.is_problem(409, "already_decided");
+    assert_eq!(alarms(&paul, "callback_denied").await.len(), 1);
+    bank.ask("k2", NEW).await.is_denied(403, "policy", "bank-change-needs-callback");
+    // What is confirmed after that counts again.
+    bank.called(NEW).await;
+    is_pending(&bank.ask("k3", NEW).await, "four_eyes");
+}
+
+#[tokio::test]
+async fn a_call_back_counts_for_thirty_days() {
+    let bank = Bank::new().await;
+    bank.called(NEW).await;
+    bank.daemon().advance("29d").await;
+    let token = bank.office.installation.mandate(&["--scope", "vendor.update_bank_details"]);
+    let agent = bank.daemon().agent(&token);
+    is_pending(&agent.propose("k1", &super::change("V-100", NEW)).await, "four_eyes");
+    bank.daemon().advance("2d").await;
+    let token = bank.office.installation.mandate(&["--scope", "vendor.update_bank_details"]);
+    let agent = bank.daemon().agent(&token);
+    let late = agent.propose("k2", &super::change("V-100", NEW)).await;
+    assert_ne!(late.text("/status"), "pending", "{}", late.json);
+}
+
+#[tokio::test]
+async fn a_disabled_caller_s_call_back_counts_no_more() {
+    let bank = Bank::new().await;
+    bank.called(NEW).await;
+    let adam = bank.daemon().sign_in("adam").await;
+    adam.post("/v1/users/anna/disable").await;
+    bank.ask("k1", NEW).await.is_denied(403, "policy", "bank-change-needs-callback");
+}
+
+#[tokio::test]
+async fn a_changed_number_is_not_called_before_it_is_confirmed_or_ninety_days_old() {
+    let bank = Bank::new().await;
+    let other = "+33199999999";
+    bank.daemon().put_vendor("V-100", json!({ "phone": other })).await;
+    let anna = bank.daemon().sign_in("anna").await;
+    let mut body = confirmed(NEW);
+    body["number_dialled"] = json!(other);
+    let answer = call(&anna, "V-100", &body).await;
+    assert_eq!(answer.json["why_not"], json!(["number_not_trusted"]));
+    // Put back, it is a change as well: nobody knows who answers there now.
+    bank.daemon().put_vendor("V-100", json!({ "phone": PHONE })).await;
+    let answer = call(&anna, "V-100", &confirmed(NEW)).await;
+    assert_eq!(answer.json["why_not"], json!(["number_not_trusted"]));
+    let path = "/v1/vendors/V-100/phone-confirmations";
+    let how = json!({ "phone": PHONE, "how": "their registered letter of last year" });
+    let pending = anna.post_json(path, &how).await;
+    is_pending(&pending, "four_eyes");
+    approve(&anna, &pending).await.is_problem(403, "self_approval");
+    let paul = bank.daemon().sign_in("paul").await;
+    approve(&paul, &pending).await.is_executed();
+    let answer = call(&anna, "V-100", &confirmed(NEW)).await;
+    assert_eq!(answer.json["why_not"], json!([]));
+    let shown = history(&paul, "V-100").await;
+    assert_eq!(shown["phones"][0]["trusted"], json!(true), "{shown}");
+    // A payment to the account on file was never held up by it.
+    let paid = bank.agent.propose("p1", &crate::daemon::pay("INV-1", "V-100", "1200.00")).await;
+    paid.is_executed();
+}
