@@ -28,9 +28,7 @@ pub use bill::{
     Bill, BillKind, BillQuery, BillReading, BillState, HeaderFigures, Inconsistency,
     PayableFigures, SourceAccount,
 };
-pub use change::{
-    BankChange, ChangeLookUp, Changed, ChangedAccount, OldAccount, SealedBankChange,
-};
+pub use change::{BankChange, ChangeLookUp, Changed, ChangedAccount, OldAccount, SealedBankChange};
 pub use iban::{AccountNumber, Iban, IbanError};
 pub use ids::{AccountId, BadId, BillId, CompanyId, ErpCompanyId, JournalId, PaymentId, VendorId};
 pub use log::{LoggedChange, LoggedField, Review, Reviewed};

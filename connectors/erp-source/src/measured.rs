@@ -11,10 +11,11 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 
 use crate::{
-    Attestation, Beside, BesideQuery, BillId, BillQuery, BillReading, Booked, ChangeLookUp, Changed,
-    CompanyId, ErpCompanyId, ErpSource, Iban, LoggedChange, LookUp, LookUpAnswer, NoAnswer,
-    OrderError, PayeeVerifier, ReadError, RecordedOrder, Review, Reviewed, SanctionsScreen,
-    Screening, SealedBankChange, SealedOrder, SourceAccount, Vendor, VendorId, VopReport,
+    Attestation, Beside, BesideQuery, BillId, BillQuery, BillReading, Booked, ChangeLookUp,
+    Changed, CompanyId, ErpCompanyId, ErpSource, Iban, LoggedChange, LookUp, LookUpAnswer,
+    NoAnswer, OrderError, PayeeVerifier, ReadError, RecordedOrder, Review, Reviewed,
+    SanctionsScreen, Screening, SealedBankChange, SealedOrder, SourceAccount, Vendor, VendorId,
+    VopReport,
 };
 
 macro_rules! codes {
