@@ -88,7 +88,7 @@ fn decide(c: &mut Criterion) {
     let request = PolicyRequest {
         action: "invoice.pay",
         principal: "p",
-        agent: "a",
+        agent: Some("a"),
         company: "c",
         facts: &facts,
         cooling_off_days: 7,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use countersign_erp_source::{
-    Amount, BillId, BillReading, Currency, Iban, Order as _, PaymentOrder, ReadError, ReferenceKey,
+    Amount, BillId, BillReading, Currency, Iban, Order, PaymentOrder, ReadError, ReferenceKey,
     SourceAccount, Vendor, VendorAccount,
 };
 

@@ -21,10 +21,11 @@ use countersign::settings::Settings;
 use countersign::store::Role;
 use countersign::worker::Workers;
 use countersign_erp_source::{
-    Attestation, Beside, BesideQuery, BillId, BillQuery, BillReading, Booked, Clock, CompanyId,
-    ErpCompanyId, ErpSource, Iban, LookUp, LookUpAnswer, NoAnswer, OrderError, PayeeVerifier,
-    ReadError, RecordedOrder, SanctionsScreen, Screening, SealedOrder, SourceAccount, Timestamp,
-    Vendor, VendorId, VopReport,
+    Attestation, Beside, BesideQuery, BillId, BillQuery, BillReading, Booked, ChangeLookUp,
+    Changed, Clock, CompanyId, ErpCompanyId, ErpSource, Iban, LoggedChange, LookUp, LookUpAnswer,
+    NoAnswer, OrderError, PayeeVerifier, ReadError, RecordedOrder, Review, Reviewed,
+    SanctionsScreen, Screening, SealedBankChange, SealedOrder, SourceAccount, Timestamp, Vendor,
+    VendorId, VopReport,
 };
 use serde_json::Value;
 use tokio::task::JoinSet;
@@ -130,6 +131,10 @@ impl ErpSource for Bent {
         self.ports.erp.company_of(erp_company)
     }
 
+    fn erp_company(&self, company: &CompanyId) -> Option<ErpCompanyId> {
+        self.ports.erp.erp_company(company)
+    }
+
     async fn find_bill(
         &self,
         company: &CompanyId,
@@ -190,6 +195,30 @@ impl ErpSource for Bent {
 
     async fn look_up(&self, wanted: &LookUp) -> Result<LookUpAnswer, ReadError> {
         self.bends.looked_up.of(self.ports.erp.look_up(wanted).await)
+    }
+
+    async fn change_bank_details(&self, order: &SealedBankChange) -> Result<Changed, OrderError> {
+        self.ports.erp.change_bank_details(order).await
+    }
+
+    async fn look_up_change(
+        &self,
+        wanted: &ChangeLookUp,
+    ) -> Result<LookUpAnswer<Changed>, ReadError> {
+        self.ports.erp.look_up_change(wanted).await
+    }
+
+    async fn list_changes(
+        &self,
+        company: &CompanyId,
+        after: u64,
+        limit: u16,
+    ) -> Result<Vec<LoggedChange>, ReadError> {
+        self.ports.erp.list_changes(company, after, limit).await
+    }
+
+    async fn review(&self, wanted: &Review) -> Result<Vec<Reviewed>, ReadError> {
+        self.ports.erp.review(wanted).await
     }
 
     async fn list_orders(

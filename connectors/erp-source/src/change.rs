@@ -4,8 +4,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AccountId, AccountNumber, BillId, CompanyId, Difference, ErpCompanyId, Iban, Marker, Order,
-    OrderTextError, Sealed, Timestamp, VendorId,
+    AccountId, AccountNumber, BillId, CompanyId, Difference, ErpCompanyId, Iban, LoggedField,
+    Marker, Order, OrderTextError, Sealed, Timestamp, VendorId,
 };
 
 /// What tells the text of a change from one of a payment.
@@ -177,7 +177,9 @@ impl Changed {
                 note("account", same, new, account.number.masked());
                 let (owner, vendor) = (account.owner.to_string(), order.vendor.to_string());
                 note("owner", account.owner == order.vendor, vendor, owner);
-                let state = |active| if active { "active" } else { "archived" }.to_owned();
+                let state = |active| {
+                    if active { LoggedField::ACTIVE } else { LoggedField::ARCHIVED }.to_owned()
+                };
                 note("state", account.active, state(true), state(account.active));
             }
         }
@@ -248,10 +250,7 @@ mod tests {
         );
         assert_eq!(BankChange::from_exact_text(&text, change().company), Ok(change()));
         let first = BankChange { old: None, ..change() };
-        assert_eq!(
-            BankChange::from_exact_text(&first.exact_text(), change().company),
-            Ok(first.clone())
-        );
+        assert_eq!(BankChange::from_exact_text(&first.exact_text(), change().company), Ok(first));
         for wrong in [format!(" {text}"), text.replace("bank_change", "payment"), "{}".to_owned()] {
             assert!(BankChange::from_exact_text(&wrong, change().company).is_err(), "{wrong}");
         }

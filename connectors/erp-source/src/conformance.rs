@@ -18,10 +18,13 @@ use crate::{AccountId, BillId, CompanyId, ErpSource, SealKey, Timestamp, VendorI
 
 mod beside;
 mod booking;
+mod changing;
 mod concurrency;
+mod logging;
 mod looking_up;
 mod reading;
 mod refusing;
+mod replacing;
 mod scene;
 mod sealing;
 
@@ -36,9 +39,23 @@ pub use booking::{
     an_order_with_a_deadline_far_away_is_refused, orders_are_listed_ascending,
     the_same_order_again_answers_the_same_booking,
 };
+pub use changing::{
+    a_change_has_its_time, a_change_is_made_once_and_reads_back_equal,
+    a_known_marker_with_any_other_field_of_a_change_is_a_contradiction,
+    a_look_up_of_a_change_proves_what_it_says, a_marker_of_a_payment_changes_nothing,
+    a_number_serves_one_payment_or_one_change, after_a_change_only_the_new_account_is_paid,
+    concurrent_copies_of_a_change_change_once, of_several_changes_at_once_one_is_made,
+    open_bills_are_pointed_to_the_new_account, the_same_change_again_answers_the_same,
+};
 pub use concurrency::{
     concurrent_copies_of_one_order_book_once, concurrent_orders_for_one_bill_book_one_payment,
     concurrent_parts_never_exceed_the_total,
+};
+pub use logging::{
+    a_merge_is_in_the_log, a_review_finds_a_payment_that_was_undone,
+    a_review_finds_an_overpaid_bill, an_account_given_away_is_in_the_log,
+    changes_of_an_unknown_company_are_no_answer, every_edit_is_in_the_log,
+    only_what_an_order_did_is_logged_as_ordered, the_log_is_read_in_pages,
 };
 pub use looking_up::{
     a_booked_order_is_found, a_look_up_proves_absence_only_after_the_deadline,
@@ -57,6 +74,12 @@ pub use refusing::{
     an_account_of_another_vendor_is_refused, an_account_of_our_own_is_refused,
     an_amount_that_is_not_there_is_refused, an_archived_account_is_refused,
     another_currency_is_refused,
+};
+pub use replacing::{
+    a_change_that_was_not_sealed_is_a_bad_seal, a_number_of_our_own_or_the_old_one_is_refused,
+    a_payment_is_no_change_and_a_change_no_payment, a_vendor_that_is_not_ours_is_not_changed,
+    a_vendor_with_several_accounts_is_not_changed, an_account_is_named_exactly_where_there_is_one,
+    an_archived_account_is_brought_back, an_old_account_that_is_not_there_is_refused,
 };
 pub use sealing::{
     an_altered_text_is_a_bad_seal, an_order_under_another_key_is_a_bad_seal,
@@ -78,6 +101,29 @@ pub enum Edit {
     PayByHand(BillId, String),
     /// Drafts or cancels the payment that was booked for a bill, so that the bill is open again.
     UndoPayment(BillId),
+    /// Changes a vendor's name.
+    Rename(VendorId, String),
+    /// Changes a vendor's main telephone number.
+    ChangePhone(VendorId, String),
+    /// Adds an account to a vendor, which the ERP allows paying to.
+    AddAccount(VendorId, String),
+    /// Deletes an account that no bill names.
+    RemoveAccount(AccountId),
+    /// Makes an account that no bill names another vendor's.
+    GiveAccount(AccountId, VendorId),
+    /// Merges a vendor into another.
+    Merge(VendorId, VendorId),
+}
+
+/// An account as the ERP itself holds it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeldAccount {
+    /// Its number, as it stands there.
+    pub number: String,
+    /// Whether it is not archived.
+    pub active: bool,
+    /// Whether the ERP allows paying to it.
+    pub allowed: bool,
 }
 
 /// Another posted document of a vendor.
@@ -118,6 +164,12 @@ pub trait Fixture: Send + Sync {
     async fn edit(&self, edit: Edit);
     /// Every payment that the ERP holds for the bill and that stands, as decimal texts.
     async fn payments_of(&self, bill: &BillId) -> Vec<String>;
+    /// A valid IBAN that belongs to nobody in this ERP, another one with each call.
+    fn another_iban(&self) -> String;
+    /// All accounts of the vendor, archived ones too.
+    async fn accounts_of(&self, vendor: &VendorId) -> Vec<HeldAccount>;
+    /// The number of the account that the bill names.
+    async fn named_by(&self, bill: &BillId) -> Option<String>;
     /// The ERP's clock now.
     async fn erp_time(&self) -> Timestamp;
     /// Returns when the ERP's clock is past that moment.
@@ -126,16 +178,56 @@ pub trait Fixture: Send + Sync {
 
 /// One `#[tokio::test]` of each check. Takes the path of an async function without parameters that
 /// makes a [`Fixture`](crate::conformance::Fixture); with `if` before it, one that makes an `Option`
-/// of it, and where that is `None` the tests pass over.
+/// of it, and where that is `None` the tests pass over. With `paying` before all that, only the
+/// checks of a connector that cannot change bank details yet.
 #[macro_export]
 macro_rules! conformance_tests {
+    (paying if $make_fixture:path) => {
+        $crate::conformance_tests! { @paying if $make_fixture }
+    };
+    (paying $make_fixture:path) => {
+        $crate::conformance_tests! { @paying always $make_fixture }
+    };
     (if $make_fixture:path) => {
-        $crate::conformance_tests! { @all if $make_fixture }
+        $crate::conformance_tests! { @paying if $make_fixture }
+        $crate::conformance_tests! { @changing if $make_fixture }
     };
     ($make_fixture:path) => {
-        $crate::conformance_tests! { @all always $make_fixture }
+        $crate::conformance_tests! { @paying always $make_fixture }
+        $crate::conformance_tests! { @changing always $make_fixture }
     };
-    (@all $when:tt $make_fixture:path) => {
+    (@changing $when:tt $make_fixture:path) => {
+        $crate::conformance_tests! { @each $when $make_fixture;
+            a_change_is_made_once_and_reads_back_equal
+            the_same_change_again_answers_the_same
+            a_known_marker_with_any_other_field_of_a_change_is_a_contradiction
+            a_number_serves_one_payment_or_one_change
+            a_marker_of_a_payment_changes_nothing
+            a_change_has_its_time
+            concurrent_copies_of_a_change_change_once
+            of_several_changes_at_once_one_is_made
+            a_look_up_of_a_change_proves_what_it_says
+            open_bills_are_pointed_to_the_new_account
+            after_a_change_only_the_new_account_is_paid
+            an_old_account_that_is_not_there_is_refused
+            a_vendor_with_several_accounts_is_not_changed
+            an_account_is_named_exactly_where_there_is_one
+            an_archived_account_is_brought_back
+            a_number_of_our_own_or_the_old_one_is_refused
+            a_vendor_that_is_not_ours_is_not_changed
+            a_change_that_was_not_sealed_is_a_bad_seal
+            a_payment_is_no_change_and_a_change_no_payment
+            every_edit_is_in_the_log
+            an_account_given_away_is_in_the_log
+            a_merge_is_in_the_log
+            only_what_an_order_did_is_logged_as_ordered
+            the_log_is_read_in_pages
+            a_review_finds_a_payment_that_was_undone
+            a_review_finds_an_overpaid_bill
+            changes_of_an_unknown_company_are_no_answer
+        }
+    };
+    (@paying $when:tt $make_fixture:path) => {
         $crate::conformance_tests! { @each $when $make_fixture;
             a_bill_of_another_company_is_none
             a_missing_record_is_none

@@ -15,27 +15,38 @@ pub enum LoggedField {
     Phone,
     /// A vendor's mobile number.
     Mobile,
-    /// The vendor itself was deleted, or merged into another.
+    /// The vendor itself was deleted, or merged into another: its id before, and after a merge the
+    /// other's where the ERP tells.
     Vendor,
-    /// An account was added.
+    /// An account was added; its number is what it became.
     Added,
-    /// An account was deleted.
+    /// An account was deleted; its number is what it was.
     Removed,
     /// An account's number.
     Number,
-    /// Whose an account is.
+    /// Whose an account is, by vendors' ids. The entry stands at the vendor that had it.
     Owner,
-    /// Whether an account is active.
+    /// Whether an account is active: [`LoggedField::ACTIVE`] or [`LoggedField::ARCHIVED`].
     Activity,
-    /// The place of an account among the vendor's.
+    /// The place of an account among the vendor's, as a number.
     Order,
-    /// Whether the ERP allows paying to an account.
+    /// Whether the ERP allows paying to an account: [`LoggedField::ALLOWED`] or
+    /// [`LoggedField::BARRED`].
     Trust,
     /// The name of an account's holder.
     Holder,
 }
 
 impl LoggedField {
+    /// What [`LoggedField::Activity`] says of an account that is active.
+    pub const ACTIVE: &str = "active";
+    /// What it says of one that is not.
+    pub const ARCHIVED: &str = "archived";
+    /// What [`LoggedField::Trust`] says of an account that the ERP allows paying to.
+    pub const ALLOWED: &str = "allowed";
+    /// What it says of one that it does not.
+    pub const BARRED: &str = "barred";
+
     /// All of them.
     pub const ALL: [Self; 14] = [
         Self::Name,
@@ -89,15 +100,15 @@ pub struct LoggedChange {
     pub at: Timestamp,
     /// Who, as far as the ERP tells: a login or a name.
     pub by: Option<String>,
-    /// Of which vendor.
+    /// Of which vendor; with [`LoggedField::Owner`] the one that had the account.
     pub vendor: VendorId,
     /// Of which account, where it is about one.
     pub account: Option<AccountId>,
     /// What.
     pub field: LoggedField,
-    /// What it was.
+    /// What it was; `None` if it was not there.
     pub before: Option<String>,
-    /// What it became.
+    /// What it became; `None` if it is not there any more.
     pub after: Option<String>,
     /// Whether a sealed order of ours did it.
     pub ordered: bool,

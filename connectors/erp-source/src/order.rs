@@ -124,9 +124,9 @@ struct OrderRead {
     not_after: Timestamp,
 }
 
-/// A text that is no order in its exact form.
+/// A text that is no order of that kind in its exact form.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("not the exact text of a payment order")]
+#[error("not the exact text of an order of that kind")]
 pub struct OrderTextError;
 
 impl PaymentOrder {

@@ -207,7 +207,7 @@ pub struct IdentityProof {
 pub struct Attestation {
     /// The ERP's clock.
     pub erp_time: Timestamp,
-    /// The highest sequence number that this store's orders have there; 0 for none.
+    /// The highest sequence number that this store's orders of both kinds have there; 0 for none.
     pub newest_seq: u64,
     /// What is wrong with the guard itself (missing, altered, other database); empty if it is the
     /// one we know. Each says what to do.
@@ -309,13 +309,16 @@ pub trait ErpSource: Send + Sync + std::fmt::Debug {
     /// Changes a vendor's bank details, through the bank-admin's identity.
     ///
     /// What [`ErpSource::register_payment`] MUST do about seal, marker, sequence number and deadline
-    /// it MUST do here, with one row of sequence numbers for both. Under a lock on the vendor, and
-    /// in one transaction, it MUST: find exactly the old account, by record and number, as the only
-    /// active one of the vendor (none where the order names none), or refuse
-    /// ([`Refusal::AccountMismatch`], [`Refusal::SeveralAccounts`]); refuse a number that is the
-    /// company's own; archive the old account, never change its number; bring the vendor's archived
-    /// account with the new number back, or add one; let it be paid; point the vendor's open bills
-    /// that name the old account, or none, to the new one; record the order; read back what it did.
+    /// it MUST do here, with one row of sequence numbers and one set of markers for both kinds: a
+    /// number that a payment used is [`Contradiction::StoreBehind`], a payment's marker
+    /// [`Contradiction::MarkerUsedOtherwise`], and the other way round. Under a lock on the vendor,
+    /// and in one transaction, it MUST: find exactly the old account, by record and number, as the
+    /// only active one of the vendor (none where the order names none), or refuse
+    /// ([`Refusal::AccountMismatch`], and [`Refusal::SeveralAccounts`] whichever of them it names);
+    /// refuse a number that is the company's own, or the old one; archive the old account, never
+    /// change its number; bring the vendor's archived account with the new number back, or add one;
+    /// let it be paid; point the vendor's open bills that name the old account, or none, to the new
+    /// one; record the order; read back what it did.
     async fn change_bank_details(&self, order: &SealedBankChange) -> Result<Changed, OrderError>;
 
     /// Looks for a change by its marker, under the lock on the vendor that
@@ -335,8 +338,9 @@ pub trait ErpSource: Send + Sync + std::fmt::Debug {
         limit: u16,
     ) -> Result<Vec<LoggedChange>, ReadError>;
 
-    /// What became of payments that were booked, as the ERP's records are now, in a bounded number
-    /// of calls.
+    /// What became of payments that were booked, as the ERP's records are now, in the order in which
+    /// they were asked for and in a bounded number of calls. It MUST count every payment for the bill
+    /// that stands, whoever booked it, with its whole amount.
     async fn review(&self, wanted: &Review) -> Result<Vec<Reviewed>, ReadError>;
 
     /// The payments of that store with a sequence number above `after`, ascending, at most `limit`.

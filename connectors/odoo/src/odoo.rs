@@ -7,8 +7,9 @@ use async_trait::async_trait;
 use chrono::NaiveDate;
 use chrono_tz::Tz;
 use countersign_erp_source::{
-    Attestation, Beside, BesideQuery, BillId, BillQuery, BillReading, Booked, Clock, CompanyId,
-    ErpCompanyId, ErpSource, Identity, LookUp, LookUpAnswer, OrderError, ReadError, RecordedOrder,
+    Attestation, Beside, BesideQuery, BillId, BillQuery, BillReading, Booked, ChangeLookUp,
+    Changed, Clock, CompanyId, ErpCompanyId, ErpSource, Identity, LoggedChange, LookUp,
+    LookUpAnswer, OrderError, ReadError, RecordedOrder, Review, Reviewed, SealedBankChange,
     SealedOrder, SourceAccount, Vendor, VendorId,
 };
 use serde::Deserialize;
@@ -121,6 +122,13 @@ impl Odoo {
     }
 }
 
+/// Why it makes no change of bank details, tells none and reviews no payment.
+const NO_CHANGES_YET: &str = "what is installed in Odoo books payments only: it neither changes bank details nor logs changes";
+
+fn cannot_yet() -> ReadError {
+    ReadError::Unavailable { reason: NO_CHANGES_YET.to_owned() }
+}
+
 #[async_trait]
 impl ErpSource for Odoo {
     fn companies(&self) -> Vec<CompanyId> {
@@ -132,6 +140,10 @@ impl ErpSource for Odoo {
         known
             .find(|(_, id)| id.to_string() == erp_company.as_str())
             .map(|(company, _)| company.clone())
+    }
+
+    fn erp_company(&self, company: &CompanyId) -> Option<ErpCompanyId> {
+        self.companies.get(company).and_then(|id| ErpCompanyId::new(id.to_string()).ok())
     }
 
     async fn find_bill(
@@ -185,6 +197,30 @@ impl ErpSource for Odoo {
 
     async fn look_up(&self, wanted: &LookUp) -> Result<LookUpAnswer, ReadError> {
         self.look_for(wanted).await
+    }
+
+    async fn change_bank_details(&self, _order: &SealedBankChange) -> Result<Changed, OrderError> {
+        Err(OrderError::NotSent { reason: NO_CHANGES_YET.to_owned() })
+    }
+
+    async fn look_up_change(
+        &self,
+        _wanted: &ChangeLookUp,
+    ) -> Result<LookUpAnswer<Changed>, ReadError> {
+        Err(cannot_yet())
+    }
+
+    async fn list_changes(
+        &self,
+        _company: &CompanyId,
+        _after: u64,
+        _limit: u16,
+    ) -> Result<Vec<LoggedChange>, ReadError> {
+        Err(cannot_yet())
+    }
+
+    async fn review(&self, _wanted: &Review) -> Result<Vec<Reviewed>, ReadError> {
+        Err(cannot_yet())
     }
 
     async fn list_orders(

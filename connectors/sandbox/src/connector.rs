@@ -5,21 +5,22 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use countersign_erp_source::{
-    AccountId, Amount, Attestation, Beside, BesideQuery, Bill, BillId, BillKind, BillQuery,
-    BillReading, Booked, CompanyId, Currency, ErpCompanyId, ErpSource, HeaderFigures, Iban,
-    Identity, IdentityProof, JournalId, LookUp, LookUpAnswer, Marker, OrderError, PayableFigures,
-    PaymentId, Phone, PhoneKind, ReadError, RecordedOrder, Refusal, SealedOrder, SourceAccount,
-    Timestamp, Vendor, VendorAccount, VendorId,
+    Attestation, Beside, BesideQuery, Bill, BillId, BillKind, BillQuery, BillReading, Booked,
+    ChangeLookUp, Changed, CompanyId, ErpCompanyId, ErpSource, HeaderFigures, Iban, JournalId,
+    LoggedChange, LookUp, LookUpAnswer, OrderError, PayableFigures, Phone, PhoneKind, ReadError,
+    RecordedOrder, Review, Reviewed, SealedBankChange, SealedOrder, SourceAccount, Timestamp,
+    Vendor, VendorAccount, VendorId,
 };
-use sqlx::sqlite::SqliteRow;
-use sqlx::{Row, SqliteConnection};
-use tokio::time::{Instant, timeout, timeout_at};
+use sqlx::SqliteConnection;
+use tokio::time::timeout;
 
-use crate::faults::{self, Fault, FaultKind, FaultPoint};
+use crate::faults::{self, Fault, FaultPoint};
 use crate::fields::{BillRow, KindWord, VendorRow};
 use crate::guard;
 use crate::sandbox::Sandbox;
 use crate::tables::{self, CompanyRow, TableError};
+
+mod orders;
 
 impl From<sqlx::Error> for Unusable {
     fn from(error: sqlx::Error) -> Self {
@@ -150,80 +151,6 @@ impl Sandbox {
             })
             .collect()
     }
-
-    async fn read_look_up(&self, wanted: &LookUp) -> Result<LookUpAnswer, Unusable> {
-        // INVARIANT: under the write lock no order is half way, and none can follow that is earlier
-        // than the time that is answered and kept.
-        let mut writing = self.inner.write().await?;
-        let payment: Option<i64> =
-            sqlx::query_scalar("select payment from payment_order where marker = $1")
-                .bind(wanted.marker.to_hex())
-                .fetch_optional(&mut *writing.tx)
-                .await?;
-        let booked = match payment {
-            Some(payment) => Some(guard::booked(&mut writing.tx, payment).await?),
-            None => None,
-        };
-        writing.keep_time().await?;
-        let erp_time = writing.now;
-        writing.commit().await?;
-        Ok(LookUpAnswer { erp_time, booked })
-    }
-
-    async fn read_orders(
-        &self,
-        store: &str,
-        after: u64,
-        limit: u16,
-    ) -> Result<Vec<RecordedOrder>, Unusable> {
-        let Ok(after) = i64::try_from(after) else { return Ok(Vec::new()) };
-        let (mut tx, _) = self.inner.read().await?;
-        let rows = sqlx::query(
-            "select marker, seq, company, bill, account, iban, amount_minor, total_minor, currency,
-                 payment, at_ms
-             from payment_order where store = $1 and seq > $2 order by seq limit $3",
-        )
-        .bind(store)
-        .bind(after)
-        .bind(i64::from(limit))
-        .fetch_all(&mut *tx)
-        .await?;
-        rows.iter().map(recorded_order).collect()
-    }
-
-    async fn read_attestation(&self, store: &str) -> Result<Attestation, Unusable> {
-        let (mut tx, erp_time) = self.inner.read().await?;
-        let newest: i64 =
-            sqlx::query_scalar("select coalesce(max(seq), 0) from payment_order where store = $1")
-                .bind(store)
-                .fetch_one(&mut *tx)
-                .await?;
-        let installed = guard::installed_key(&mut tx).await?;
-        let mut guard_problems = Vec::new();
-        match (installed, &self.inner.seal_key) {
-            (None, _) => guard_problems.push(
-                "no seal key is installed: open the sandbox once with the keys of the daemon that \
-                 is to pay"
-                    .to_owned(),
-            ),
-            (Some(there), Some(ours)) if there.bytes() != ours.bytes() => guard_problems.push(
-                "another seal key is installed: use the keys that first opened this sandbox, or \
-                 begin with a new sandbox file"
-                    .to_owned(),
-            ),
-            _ => {}
-        }
-        let identities = [Identity::Reader, Identity::Payer, Identity::BankAdmin];
-        Ok(Attestation {
-            erp_time,
-            newest_seq: u64::try_from(newest).map_err(|error| malformed(&error))?,
-            guard_problems,
-            // The sandbox is part of the daemon and has no credentials that could be mixed up.
-            identities: identities
-                .map(|identity| IdentityProof { identity, problems: Vec::new() })
-                .into(),
-        })
-    }
 }
 
 async fn company_row(
@@ -310,24 +237,6 @@ fn vendor(company: &CompanyId, row: VendorRow) -> Vendor {
     }
 }
 
-fn recorded_order(row: &SqliteRow) -> Result<RecordedOrder, Unusable> {
-    let text = |column: &str| row.try_get::<String, _>(column);
-    let currency = Currency::from_code(&text("currency")?).map_err(|error| malformed(&error))?;
-    let payment: i64 = row.try_get("payment")?;
-    Ok(RecordedOrder {
-        marker: Marker::parse(&text("marker")?).map_err(|error| malformed(&error))?,
-        seq: u64::try_from(row.try_get::<i64, _>("seq")?).map_err(|error| malformed(&error))?,
-        erp_company: ErpCompanyId::new(text("company")?).map_err(|error| malformed(&error))?,
-        bill: BillId::new(text("bill")?).map_err(|error| malformed(&error))?,
-        account: AccountId::new(text("account")?).map_err(|error| malformed(&error))?,
-        iban: Iban::parse(&text("iban")?).map_err(|error| malformed(&error))?,
-        amount: Amount::from_minor(row.try_get("amount_minor")?, currency),
-        total: Amount::from_minor(row.try_get("total_minor")?, currency),
-        payment: PaymentId::new(payment.to_string()).map_err(|error| malformed(&error))?,
-        at: Timestamp::from_millis(row.try_get("at_ms")?),
-    })
-}
-
 fn plain<T>(answer: Result<T, Unusable>) -> Result<T, ReadError> {
     answer.map_err(|Unusable(error)| error)
 }
@@ -341,6 +250,10 @@ impl ErpSource for Sandbox {
     fn company_of(&self, erp_company: &ErpCompanyId) -> Option<CompanyId> {
         let mut known = self.inner.companies.iter();
         known.find(|company| company.as_str() == erp_company.as_str()).cloned()
+    }
+
+    fn erp_company(&self, company: &CompanyId) -> Option<ErpCompanyId> {
+        ErpCompanyId::new(company.as_str()).ok()
     }
 
     async fn find_bill(
@@ -405,48 +318,51 @@ impl ErpSource for Sandbox {
     }
 
     async fn register_payment(&self, order: &SealedOrder) -> Result<Booked, OrderError> {
-        let deadline = Instant::now() + self.inner.call_deadline;
-        let not_sent = |reason: String| Err(OrderError::NotSent { reason });
-        let fault = match timeout_at(deadline, self.fault_at(FaultPoint::RegisterPayment)).await {
-            Ok(Ok(fault)) => fault,
-            Ok(Err(error)) => return not_sent(error.to_string()),
-            Err(elapsed) => return not_sent(elapsed.to_string()),
-        };
-        match fault.map(|fault| fault.kind) {
-            Some(FaultKind::Refuse) => return Err(OrderError::Refused(Refusal::Other)),
-            Some(FaultKind::Unreachable) => {
-                return not_sent("the sandbox is not reachable, as asked".to_owned());
-            }
-            _ => {}
-        }
-        // In a task of its own: what was sent happens, whether anybody still waits or not.
         let erp = Arc::clone(&self.inner);
         let (text, seal) = (order.text().to_owned(), order.seal().to_owned());
-        let work = self.inner.tasks.spawn(async move {
-            if let Some(fault) = fault {
-                fault.before().await;
-            }
-            let answer = guard::register(&erp, &text, &seal).await;
-            if let Some(fault) = fault {
-                fault.after();
-            }
-            answer
-        });
-        let unknown = |reason: String| Err(OrderError::OutcomeUnknown { reason });
-        match timeout_at(deadline, work).await {
-            Ok(Ok(_)) if fault.is_some_and(|fault| fault.kind == FaultKind::LostAnswer) => {
-                unknown("the sandbox's answer is lost, as asked".to_owned())
-            }
-            Ok(Ok(answer)) => answer,
-            Ok(Err(ended)) => unknown(ended.to_string()),
-            Err(elapsed) => unknown(elapsed.to_string()),
-        }
+        let work = async move { guard::register(&erp, &text, &seal).await };
+        self.hand_over(FaultPoint::RegisterPayment, work).await
     }
 
     async fn look_up(&self, wanted: &LookUp) -> Result<LookUpAnswer, ReadError> {
         self.known(&wanted.company)?;
         let work = async { plain(self.read_look_up(wanted).await) };
         self.read_at(FaultPoint::FindPayment, work).await
+    }
+
+    async fn change_bank_details(&self, order: &SealedBankChange) -> Result<Changed, OrderError> {
+        let erp = Arc::clone(&self.inner);
+        let (text, seal) = (order.text().to_owned(), order.seal().to_owned());
+        let work = async move { guard::change(&erp, &text, &seal).await };
+        self.hand_over(FaultPoint::UpdateBankDetails, work).await
+    }
+
+    async fn look_up_change(
+        &self,
+        wanted: &ChangeLookUp,
+    ) -> Result<LookUpAnswer<Changed>, ReadError> {
+        self.known(&wanted.company)?;
+        let work = async { plain(self.read_look_up_change(wanted).await) };
+        self.read_at(FaultPoint::FindPayment, work).await
+    }
+
+    async fn list_changes(
+        &self,
+        company: &CompanyId,
+        after: u64,
+        limit: u16,
+    ) -> Result<Vec<LoggedChange>, ReadError> {
+        self.known(company)?;
+        self.in_time(async { plain(self.read_changes(company, after, limit).await) }).await
+    }
+
+    async fn review(&self, wanted: &Review) -> Result<Vec<Reviewed>, ReadError> {
+        self.known(&wanted.company)?;
+        let work = async {
+            let mut conn = self.inner.conn().await?;
+            Ok(tables::review(&mut conn, wanted).await?)
+        };
+        self.in_time(work).await
     }
 
     async fn list_orders(

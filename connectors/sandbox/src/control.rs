@@ -2,17 +2,18 @@
 
 use std::time::Duration;
 
-use countersign_erp_source::{Amount, BillId, Clock, Currency, Iban, Timestamp, VendorId};
+use countersign_erp_source::{Amount, BillId, Clock, Currency, Iban, Timestamp};
 use serde::{Deserialize, Serialize};
 use sqlx::SqliteConnection;
 
 use crate::faults::{self, FaultKind, FaultRequest};
 use crate::fields::{
-    BillFields, BillRecord, BillRow, FieldError, InField, StateWord, VendorFields, VendorRecord,
-    VopEntry,
+    BillFields, BillRecord, BillRow, FieldError, InField, StateWord, VendorRecord, VopEntry,
 };
 use crate::sandbox::Sandbox;
 use crate::tables::{self, CompanyRow, TableError};
+
+mod vendor;
 
 /// How far the clock may be moved at once.
 const ADVANCE_MAX: Duration = Duration::from_hours(100 * 365 * 24);
@@ -156,29 +157,6 @@ impl Sandbox {
         company_row(&mut tx, company).await?;
         let row = bill_row(&mut tx, company, bill).await?;
         record(&mut tx, company, &row).await
-    }
-
-    /// Somebody creates or edits a vendor ([`VendorFields`] says how accounts are matched). An edit
-    /// of a number or of an account's activity makes the account as old as the edit.
-    pub async fn put_vendor(
-        &self,
-        company: &str,
-        vendor: &str,
-        fields: &VendorFields,
-    ) -> Result<VendorRecord, ControlError> {
-        let mut writing = self.inner.write().await?;
-        let now = writing.now;
-        company_row(&mut writing.tx, company).await?;
-        let row = match tables::vendor(&mut writing.tx, company, vendor).await? {
-            Some(mut row) => {
-                fields.edit(&mut row, now)?;
-                row
-            }
-            None => fields.create(VendorId::new(vendor).in_field("vendor")?, now)?,
-        };
-        tables::write_vendors(&mut writing.tx, company, std::slice::from_ref(&row)).await?;
-        writing.commit().await?;
-        Ok(row.record(now))
     }
 
     /// Somebody creates or edits a bill.

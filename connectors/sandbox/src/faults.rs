@@ -16,9 +16,9 @@ use crate::tables::TableError;
 pub enum FaultPoint {
     /// `register_payment`.
     RegisterPayment,
-    /// Changes of bank details. Kept; nothing calls it yet.
+    /// `change_bank_details`.
     UpdateBankDetails,
-    /// `look_up`.
+    /// `look_up` and `look_up_change`.
     FindPayment,
     /// `find_bill`, `find_vendor` and `look_beside`.
     Read,

@@ -69,6 +69,8 @@ fn not_blank(text: Option<String>) -> Option<String> {
 ///   for are deleted. Record ids are never used twice.
 /// - `iban` alone changes the number of the first active account in place, or makes one where none
 ///   is active; null archives all. Together with `accounts` it must say the same.
+/// - An account that is given to another vendor keeps its record and is as old as that; one that
+///   comes over in a merge keeps its age too, as an ERP merges behind its own records' back.
 /// - An age that only repeats what is on file, as when a record is read, edited and written back, is
 ///   no statement: a record that changes is then as old as its change. Another age is believed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -94,6 +96,9 @@ pub struct VendorFields {
     pub iban_age_days: Option<u32>,
     /// All accounts, archived ones too.
     pub accounts: Option<Vec<AccountFields>>,
+    /// The vendor that this one is merged into, after the rest of the edit: its accounts and bills
+    /// become the other's.
+    pub merged_into: Option<String>,
 }
 
 /// An account in a list of accounts. What is absent stays as it is, or has its default.
@@ -114,6 +119,9 @@ pub struct AccountFields {
     /// Whether the ERP itself allows paying to it (true).
     #[serde(default)]
     pub allowed: Option<bool>,
+    /// The other vendor whose it becomes, after the rest of the edit.
+    #[serde(default)]
+    pub owner: Option<String>,
 }
 
 /// A bill's fields. An absent field stays as it is, or has its default.

@@ -9,11 +9,16 @@ use countersign_erp_source::{
     OrderError, PaymentId, Refusal, SealKey, Timestamp,
 };
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use sqlx::{Row, SqliteConnection};
 
 use crate::fields::{AccountRow, BillRow, KindWord, StoredState};
 use crate::sandbox::{Inner, Writing};
 use crate::tables::{self, TableError};
+
+mod change;
+
+pub(crate) use change::{change, find_change};
 
 /// The longest text that the guard reads.
 const TEXT_BYTES_MAX: usize = 4_000;
@@ -44,7 +49,7 @@ struct OrderText {
     not_after: Timestamp,
 }
 
-/// Why an order was not booked; nothing was written.
+/// Why an order was not carried out; nothing was written.
 enum Stop {
     Refused(Refusal),
     Contradicted(Contradiction),
@@ -82,30 +87,31 @@ fn require(claim: bool, refusal: Refusal) -> Result<(), Stop> {
 
 /// Books the order, or answers what it booked before.
 pub(crate) async fn register(erp: &Inner, text: &str, seal: &str) -> Result<Booked, OrderError> {
-    let not_sent = |error: TableError| OrderError::NotSent { reason: error.to_string() };
-    let mut writing = erp.write().await.map_err(not_sent)?;
-    match book(&mut writing, text, seal).await {
-        Ok(booked) => match writing.commit().await {
-            Ok(()) => Ok(booked),
+    let mut writing = erp.write().await.map_err(|error| not_sent(&error))?;
+    let done = book(&mut writing, text, seal).await;
+    finish(writing, done).await
+}
+
+fn not_sent(error: &TableError) -> OrderError {
+    OrderError::NotSent { reason: error.to_string() }
+}
+
+/// Keeps what was done, or tells why it was not.
+async fn finish<T>(writing: Writing<'_>, done: Result<T, Stop>) -> Result<T, OrderError> {
+    match done {
+        Ok(answer) => match writing.commit().await {
+            Ok(()) => Ok(answer),
             Err(error) => Err(OrderError::OutcomeUnknown { reason: error.to_string() }),
         },
         Err(Stop::Refused(refusal)) => Err(OrderError::Refused(refusal)),
         Err(Stop::Contradicted(what)) => Err(OrderError::Contradicted(what)),
-        // The transaction ends without a commit, so nothing is booked.
-        Err(Stop::Failed(error)) => Err(not_sent(error)),
+        // The transaction ends without a commit, so nothing is written.
+        Err(Stop::Failed(error)) => Err(not_sent(&error)),
     }
 }
 
 async fn book(writing: &mut Writing<'_>, text: &str, seal: &str) -> Result<Booked, Stop> {
-    require(text.len() <= TEXT_BYTES_MAX, Refusal::BadRequest)?;
-    // INVARIANT: the seal comes first. Not a word of a text is looked at that it does not cover.
-    let key = installed_key(&mut writing.tx).await?;
-    if !key.is_some_and(|key| key.verifies(text, seal)) {
-        return Err(Contradiction::BadSeal.into());
-    }
-    // A list of values in the right order would decode too.
-    require(text.starts_with('{'), Refusal::BadRequest)?;
-    let order: OrderText = serde_json::from_str(text).ok().ok_or(Refusal::BadRequest)?;
+    let order: OrderText = unseal(writing, text, seal).await?;
     let well_formed = order.v == 1 && Marker::parse(&order.marker).is_ok() && order.seq > 0;
     require(well_formed, Refusal::BadRequest)?;
     let bill = tables::bill(&mut writing.tx, &order.company, &order.bill).await?;
@@ -122,18 +128,8 @@ async fn book(writing: &mut Writing<'_>, text: &str, seal: &str) -> Result<Booke
         }
         return Ok(booked(&mut writing.tx, payment).await?);
     }
-    let number_used: i64 = sqlx::query_scalar(
-        "select exists (select 1 from payment_order where store = $1 and seq = $2)",
-    )
-    .bind(&order.store)
-    .bind(order.seq)
-    .fetch_one(&mut *writing.tx)
-    .await?;
-    if number_used == 1 {
-        return Err(Contradiction::StoreBehind.into());
-    }
-    require(writing.now <= order.not_after, Refusal::TooLate)?;
-    require(order.not_after <= writing.now.plus(DEADLINE_MAX), Refusal::BadRequest)?;
+    check_new(writing, &order.marker, &order.store, order.seq).await?;
+    check_deadline(writing, order.not_after)?;
     let account = check_payee(&mut writing.tx, &order, &bill).await?;
     let amount = check_figures(&mut writing.tx, &order, &bill).await?;
     check_source(&mut writing.tx, &order, &bill).await?;
@@ -141,6 +137,69 @@ async fn book(writing: &mut Writing<'_>, text: &str, seal: &str) -> Result<Booke
     record(writing, &order, text, &bill, amount, payment).await?;
     writing.keep_time().await?;
     read_back(writing, &bill, &account, amount, payment).await
+}
+
+/// The order in a text that its seal covers.
+async fn unseal<T: DeserializeOwned>(
+    writing: &mut Writing<'_>,
+    text: &str,
+    seal: &str,
+) -> Result<T, Stop> {
+    require(text.len() <= TEXT_BYTES_MAX, Refusal::BadRequest)?;
+    // INVARIANT: the seal comes first. Not a word of a text is looked at that it does not cover.
+    let key = installed_key(&mut writing.tx).await?;
+    if !key.is_some_and(|key| key.verifies(text, seal)) {
+        return Err(Contradiction::BadSeal.into());
+    }
+    // A list of values in the right order would decode too.
+    require(text.starts_with('{'), Refusal::BadRequest)?;
+    serde_json::from_str(text).ok().ok_or(Refusal::BadRequest.into())
+}
+
+/// That no order, of whichever kind, has that marker, and none of that store that number.
+async fn check_new(
+    writing: &mut Writing<'_>,
+    marker: &str,
+    store: &str,
+    seq: i64,
+) -> Result<(), Stop> {
+    let (marker_used, number_used): (i64, i64) = sqlx::query_as(
+        "select
+             exists (select 1 from payment_order where marker = $1)
+                 or exists (select 1 from bank_change_order where marker = $1),
+             exists (select 1 from payment_order where store = $2 and seq = $3)
+                 or exists (select 1 from bank_change_order where store = $2 and seq = $3)",
+    )
+    .bind(marker)
+    .bind(store)
+    .bind(seq)
+    .fetch_one(&mut *writing.tx)
+    .await?;
+    if marker_used == 1 {
+        return Err(Contradiction::MarkerUsedOtherwise.into());
+    }
+    if number_used == 1 { Err(Contradiction::StoreBehind.into()) } else { Ok(()) }
+}
+
+fn check_deadline(writing: &Writing<'_>, not_after: Timestamp) -> Result<(), Stop> {
+    require(writing.now <= not_after, Refusal::TooLate)?;
+    require(not_after <= writing.now.plus(DEADLINE_MAX), Refusal::BadRequest)
+}
+
+/// The highest number that a store used, over both kinds of orders; 0 for none.
+pub(crate) async fn newest_number(
+    conn: &mut SqliteConnection,
+    store: &str,
+) -> Result<i64, TableError> {
+    let newest = sqlx::query_scalar(
+        "select max(
+             (select coalesce(max(seq), 0) from payment_order where store = $1),
+             (select coalesce(max(seq), 0) from bank_change_order where store = $1))",
+    )
+    .bind(store)
+    .fetch_one(conn)
+    .await?;
+    Ok(newest)
 }
 
 /// The key that the first opener kept in the file.
@@ -224,8 +283,13 @@ async fn check_source(
         .collect();
     let one = matches!(with_number.as_slice(), [(code, _)] if *code == order.journal);
     require(one && company.currency == bill.currency(), Refusal::JournalMismatch)?;
+    check_foreign(conn, &order.iban).await
+}
+
+/// That a number is none that a company of this ERP pays from.
+async fn check_foreign(conn: &mut SqliteConnection, iban: &str) -> Result<(), Stop> {
     let own: i64 = sqlx::query_scalar("select exists (select 1 from journal where iban = $1)")
-        .bind(&order.iban)
+        .bind(iban)
         .fetch_one(conn)
         .await?;
     require(own == 0, Refusal::AccountIsOwn)
@@ -317,16 +381,40 @@ async fn read_back(
     Ok(booked)
 }
 
+/// A payment's row, but for its bill.
+pub(crate) struct PaymentRow {
+    pub(crate) id: i64,
+    pub(crate) number: Option<String>,
+    pub(crate) amount_minor: i64,
+    pub(crate) currency: String,
+    pub(crate) date: String,
+    pub(crate) stands: i64,
+}
+
+impl PaymentRow {
+    /// What is booked, with the bill as it is now.
+    pub(crate) fn booked(self, bill: BillRow) -> Result<Booked, TableError> {
+        let row = self.id.to_string();
+        let currency = tables::fits("payment", &row, Currency::from_code(&self.currency))?;
+        Ok(Booked {
+            payment: tables::fits("payment", &row, PaymentId::new(row.clone()))?,
+            number: format!("PAY/{:05}", self.id),
+            state: if self.stands == 1 { BookedState::Posted } else { BookedState::Cancelled },
+            amount: Amount::from_minor(self.amount_minor, currency),
+            account: AccountNumber::from_erp(&self.number.unwrap_or_default()),
+            date: tables::fits("payment", &row, self.date.parse())?,
+            bill_state: bill_state(&bill),
+            residual: tables::fits("payment", &row, bill.residual())?,
+            bills: vec![bill.id],
+        })
+    }
+}
+
 /// What the tables hold for a payment now.
 pub(crate) async fn booked(
     conn: &mut SqliteConnection,
     payment: i64,
 ) -> Result<Booked, TableError> {
-    let inconsistent = |what: String| TableError::Inconsistent {
-        table: "payment",
-        row: payment.to_string(),
-        what,
-    };
     let row = sqlx::query(
         "select company, bill, number, amount_minor, currency, date, stands from payment
          where id = $1",
@@ -335,26 +423,17 @@ pub(crate) async fn booked(
     .fetch_one(&mut *conn)
     .await?;
     let (company, bill): (String, String) = (row.try_get("company")?, row.try_get("bill")?);
-    let bill = tables::bill(conn, &company, &bill).await?;
-    let bill = bill.ok_or_else(|| inconsistent("its bill is gone".to_owned()))?;
-    let currency: String = row.try_get("currency")?;
-    let currency =
-        Currency::from_code(&currency).map_err(|error| inconsistent(error.to_string()))?;
-    let date: String = row.try_get("date")?;
-    let number: Option<String> = row.try_get("number")?;
-    let stands: i64 = row.try_get("stands")?;
-    Ok(Booked {
-        payment: PaymentId::new(payment.to_string())
-            .map_err(|error| inconsistent(error.to_string()))?,
-        number: format!("PAY/{payment:05}"),
-        state: if stands == 1 { BookedState::Posted } else { BookedState::Cancelled },
-        amount: Amount::from_minor(row.try_get("amount_minor")?, currency),
-        account: AccountNumber::from_erp(&number.unwrap_or_default()),
-        date: date.parse().map_err(|error: chrono::ParseError| inconsistent(error.to_string()))?,
-        bill_state: bill_state(&bill),
-        residual: bill.residual().map_err(|error| inconsistent(error.to_string()))?,
-        bills: vec![bill.id],
-    })
+    let bill = tables::bill(conn, &company, &bill).await?.ok_or("its bill is gone");
+    let bill = tables::fits("payment", &payment.to_string(), bill)?;
+    let row = PaymentRow {
+        id: payment,
+        number: row.try_get("number")?,
+        amount_minor: row.try_get("amount_minor")?,
+        currency: row.try_get("currency")?,
+        date: row.try_get("date")?,
+        stands: row.try_get("stands")?,
+    };
+    row.booked(bill)
 }
 
 pub(crate) fn bill_state(bill: &BillRow) -> BillState {

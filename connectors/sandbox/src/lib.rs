@@ -8,11 +8,13 @@
 //!
 //! - `world` reads the world file, `fields` what a vendor or bill may say, in it and in the control
 //!   surface; `tables` moves rows in and out.
-//! - `guard` books orders; `connector` is the port; `faults` fail it.
-//! - `control` is what a test or a demonstration does behind the gateway's back.
+//! - `guard` carries orders out; `connector` is the port; `faults` fail it.
+//! - `control` is what a test or a demonstration does behind the gateway's back; `edits` tells what
+//!   that changed, for the log.
 
 mod connector;
 mod control;
+mod edits;
 mod faults;
 mod fields;
 mod guard;

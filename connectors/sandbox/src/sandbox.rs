@@ -19,7 +19,10 @@ use crate::tables::{self, TableError};
 use crate::world::{World, WorldError};
 
 /// What the file's tables look like, in a number.
-const VERSION: i64 = 2;
+const VERSION: i64 = 3;
+
+/// The version that had no changes of bank details and no log yet.
+const VERSION_BEFORE_DETAILS: i64 = 2;
 
 /// How many calls can read side by side.
 const CONNECTIONS_MAX: u32 = 8;
@@ -240,7 +243,7 @@ impl Inner {
         Ok((tx, now))
     }
 
-    /// Takes the write lock, which is the lock on every bill.
+    /// Takes the write lock, which is the lock on every bill and every vendor.
     pub(crate) async fn write(&self) -> Result<Writing<'_>, TableError> {
         let turn = self.write_gate.lock().await;
         let mut tx = self.pool.begin_with("BEGIN IMMEDIATE").await?;
@@ -325,8 +328,10 @@ async fn load(pool: &SqlitePool, options: &Options) -> Result<(), OpenError> {
             .fetch_one(&mut *tx)
             .await
             .map_err(|error| failed(error.into()))?;
-        if version != VERSION {
-            return Err(other());
+        match version {
+            VERSION => {}
+            VERSION_BEFORE_DETAILS => add_details(&mut tx).await.map_err(failed)?,
+            _ => return Err(other()),
         }
     }
     if let Some(key) = &options.seal_key {
@@ -339,12 +344,22 @@ async fn load(pool: &SqlitePool, options: &Options) -> Result<(), OpenError> {
     tx.commit().await.map_err(|error| failed(error.into()))
 }
 
+/// Brings a file of the version before to the present one. What it holds stays as it is; its log
+/// begins empty.
+async fn add_details(conn: &mut SqliteConnection) -> Result<(), TableError> {
+    sqlx::raw_sql(tables::SCHEMA_DETAILS).execute(&mut *conn).await?;
+    sqlx::query("update erp set version = $1").bind(VERSION).execute(conn).await?;
+    Ok(())
+}
+
 async fn fill(
     conn: &mut SqliteConnection,
     world: &World,
     now: Timestamp,
 ) -> Result<(), TableError> {
-    sqlx::raw_sql(include_str!("schema.sql")).execute(&mut *conn).await?;
+    for schema in [tables::SCHEMA, tables::SCHEMA_DETAILS] {
+        sqlx::raw_sql(schema).execute(&mut *conn).await?;
+    }
     sqlx::query("insert into erp (one, version, clock_offset_ms, latest_ms) values (1, $1, 0, $2)")
         .bind(VERSION)
         .bind(now.as_millis())

@@ -16,10 +16,19 @@ use sqlx::{Row, SqliteConnection};
 use crate::fields::{AccountRow, BillRow, KindWord, NamedAccount, StoredState, VendorRow};
 
 mod beside;
+mod log;
+mod review;
 mod write;
 
 pub(crate) use beside::beside;
-pub(crate) use write::{write_bills, write_vendors, write_vop};
+pub(crate) use log::{log_edits, log_order, logged};
+pub(crate) use review::review;
+pub(crate) use write::{give_bills, point_bills, write_bills, write_vendors, write_vop};
+
+/// The tables of the file's version 2.
+pub(crate) const SCHEMA: &str = include_str!("schema.sql");
+/// Those that version 3 has beside them.
+pub(crate) const SCHEMA_DETAILS: &str = include_str!("schema_details.sql");
 
 /// One statement, as it is what every decision about a payment reads: each further one is a hop
 /// between threads and back.
@@ -393,7 +402,9 @@ mod tests {
     #[tokio::test]
     async fn nothing_that_grows_is_scanned_or_sorted() {
         let mut conn = SqliteConnection::connect("sqlite::memory:").await.unwrap();
-        sqlx::raw_sql(include_str!("schema.sql")).execute(&mut conn).await.unwrap();
+        for schema in [SCHEMA, SCHEMA_DETAILS] {
+            sqlx::raw_sql(schema).execute(&mut conn).await.unwrap();
+        }
         for sql in [
             SHEET,
             VENDORS,
@@ -404,6 +415,10 @@ mod tests {
             BILLS_OF_VENDOR,
             BILLS,
             beside::BESIDE,
+            log::LOGGED,
+            review::REVIEW,
+            write::POINT_BILLS,
+            write::GIVE_BILLS,
         ] {
             let explain = AssertSqlSafe(format!("explain query plan {sql}"));
             let steps = sqlx::query(explain).fetch_all(&mut conn).await.unwrap();

@@ -9,8 +9,9 @@ use aws_lc_rs::rand;
 
 use super::Fixture;
 use crate::{
-    AccountId, Amount, BillId, BillReading, Booked, CompanyId, Currency, ErpCompanyId, Iban,
-    Marker, OrderError, PaymentOrder, Refusal, SourceAccount, VendorId,
+    AccountId, AccountNumber, Amount, BankChange, BillId, BillReading, Booked, Changed, CompanyId,
+    Currency, ErpCompanyId, Iban, Marker, OldAccount, OrderError, PaymentOrder, Refusal,
+    SourceAccount, Vendor, VendorId,
 };
 
 /// Long enough for any check, and no longer than a daemon would give an order.
@@ -100,6 +101,33 @@ impl Store {
     }
 }
 
+impl Store {
+    /// A change of the vendor's account to that number, with a marker and a sequence number of its
+    /// own.
+    pub(super) async fn change(
+        &mut self,
+        fixture: &dyn Fixture,
+        bill: &OpenBill,
+        new_iban: &str,
+    ) -> BankChange {
+        self.seq = self.seq.saturating_add(1);
+        BankChange {
+            marker: new_marker(),
+            store: self.name.clone(),
+            seq: self.seq,
+            company: bill.company.clone(),
+            erp_company: bill.erp_company.clone(),
+            vendor: bill.vendor.clone(),
+            old: Some(OldAccount {
+                account: bill.account.clone(),
+                number: AccountNumber::Iban(bill.iban.clone()),
+            }),
+            new_iban: Iban::parse(new_iban).expect("the new number is a valid IBAN"),
+            not_after: fixture.erp_time().await.plus(ORDER_LIFE),
+        }
+    }
+}
+
 /// A marker that nobody used.
 pub(super) fn new_marker() -> Marker {
     Marker::from_bytes(random())
@@ -122,6 +150,53 @@ pub(super) fn euros(text: &str) -> Amount {
 /// Seals the order with the installed key and hands it over.
 pub(super) async fn pay(fixture: &dyn Fixture, order: &PaymentOrder) -> Result<Booked, OrderError> {
     fixture.erp().register_payment(&fixture.seal_key().seal(order.clone())).await
+}
+
+/// Seals the change with the installed key and hands it over.
+pub(super) async fn change(
+    fixture: &dyn Fixture,
+    order: &BankChange,
+) -> Result<Changed, OrderError> {
+    fixture.erp().change_bank_details(&fixture.seal_key().seal(order.clone())).await
+}
+
+/// Reads a vendor that must be there.
+pub(super) async fn vendor(fixture: &dyn Fixture, vendor: &VendorId) -> Vendor {
+    let found = fixture.erp().find_vendor(fixture.company(), vendor).await;
+    found.expect("the vendor can be read").expect("the vendor is there")
+}
+
+/// The vendor's accounts as the ERP really holds them: number, active, allowed; by number.
+pub(super) async fn held(
+    fixture: &dyn Fixture,
+    vendor: &VendorId,
+) -> Vec<(AccountNumber, bool, bool)> {
+    let accounts = fixture.accounts_of(vendor).await.into_iter();
+    let mut held: Vec<_> = accounts
+        .map(|held| (AccountNumber::from_erp(&held.number), held.active, held.allowed))
+        .collect();
+    held.sort();
+    held
+}
+
+/// The number of the account that the bill really names.
+pub(super) async fn named(fixture: &dyn Fixture, bill: &BillId) -> Option<AccountNumber> {
+    fixture.named_by(bill).await.map(|number| AccountNumber::from_erp(&number))
+}
+
+/// Asserts that the change is refused for one of those reasons and that the vendor's accounts are
+/// as they were.
+pub(super) async fn assert_not_changed(
+    fixture: &dyn Fixture,
+    order: &BankChange,
+    reasons: &[Refusal],
+) {
+    let before = held(fixture, &order.vendor).await;
+    match change(fixture, order).await {
+        Err(OrderError::Refused(reason)) if reasons.contains(&reason) => {}
+        other => panic!("expected one of {reasons:?}, got {other:?}"),
+    }
+    assert_eq!(held(fixture, &order.vendor).await, before, "a refused change was made");
 }
 
 /// What really stands for the bill, in minor units, smallest first.

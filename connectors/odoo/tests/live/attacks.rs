@@ -1,7 +1,7 @@
 //! What people with ordinary rights do to what was booked, and why no second payment comes of it.
 
 use countersign_erp_source::{
-    BookedState, ErpSource, Inconsistency, LookUp, OrderError, PaymentOrder, Refusal,
+    BookedState, ErpSource, Inconsistency, LookUp, Order, OrderError, PaymentOrder, Refusal,
 };
 use countersign_odoo::guard::install;
 use countersign_odoo::seed::{SeedError, Seeder};

@@ -1,7 +1,7 @@
 //! The port's own suite against Odoo.
 
 use async_trait::async_trait;
-use countersign_erp_source::conformance::{Edit, Fixture, NewDocument};
+use countersign_erp_source::conformance::{Edit, Fixture, HeldAccount, NewDocument};
 use countersign_erp_source::{
     AccountId, BillId, CompanyId, ErpSource, Iban, SealKey, Timestamp, VendorId,
 };
@@ -48,6 +48,20 @@ impl OdooFixture {
              active_ids=[{bill}]).create({{'amount': {amount}, \
              'payment_difference_handling': 'open'}})\n\
              w.action_create_payments()\n\
+             action = {{'said': 'done'}}\n"
+        );
+        self.scene.run_code(&code).await.unwrap();
+    }
+}
+
+impl OdooFixture {
+    /// What Odoo's form for contacts that are one does.
+    async fn merge(&self, vendor: &VendorId, into: &VendorId) {
+        let (vendor, into) = (number(vendor.as_str()), number(into.as_str()));
+        let code = format!(
+            "w = env['base.partner.merge.automatic.wizard'].create({{'state': 'selection', \
+             'partner_ids': [(6, 0, [{vendor}, {into}])], 'dst_partner_id': {into}}})\n\
+             w.action_merge()\n\
              action = {{'said': 'done'}}\n"
         );
         self.scene.run_code(&code).await.unwrap();
@@ -133,7 +147,68 @@ impl Fixture for OdooFixture {
                     whatever_it_says(answer.await);
                 }
             }
+            Edit::Rename(vendor, name) => {
+                self.write("res.partner", vendor.as_str(), json!({ "name": name })).await;
+            }
+            Edit::ChangePhone(vendor, phone) => {
+                self.write("res.partner", vendor.as_str(), json!({ "phone": phone })).await;
+            }
+            Edit::AddAccount(vendor, iban) => {
+                let values = json!({
+                    "acc_number": iban, "partner_id": number(vendor.as_str()),
+                    "allow_out_payment": true,
+                });
+                let create = self.scene.admin.call("res.partner.bank", "create", json!([values]));
+                let _id: i32 = create.await.unwrap();
+            }
+            Edit::RemoveAccount(account) => {
+                let args = json!([[number(account.as_str())]]);
+                let answer = self.scene.admin.call("res.partner.bank", "unlink", args);
+                whatever_it_says(answer.await);
+            }
+            Edit::GiveAccount(account, vendor) => {
+                // As with the number, only together with the trust.
+                let values = json!({
+                    "partner_id": number(vendor.as_str()), "allow_out_payment": false,
+                });
+                self.write("res.partner.bank", account.as_str(), values).await;
+            }
+            Edit::Merge(vendor, into) => self.merge(&vendor, &into).await,
         }
+    }
+
+    fn another_iban(&self) -> String {
+        new_iban().electronic().to_owned()
+    }
+
+    async fn accounts_of(&self, vendor: &VendorId) -> Vec<HeldAccount> {
+        #[derive(Deserialize)]
+        struct Found {
+            acc_number: String,
+            active: bool,
+            allow_out_payment: bool,
+        }
+        let owner = json!(["partner_id", "=", number(vendor.as_str())]);
+        let domain = json!([owner, ["active", "in", [true, false]]]);
+        let fields = json!(["acc_number", "active", "allow_out_payment"]);
+        let args = json!([domain, fields]);
+        let found: Vec<Found> =
+            self.scene.admin.call("res.partner.bank", "search_read", args).await.unwrap();
+        let held = found.into_iter().map(|account| HeldAccount {
+            number: account.acc_number,
+            active: account.active,
+            allowed: account.allow_out_payment,
+        });
+        held.collect()
+    }
+
+    async fn named_by(&self, bill: &BillId) -> Option<String> {
+        let bill = number(bill.as_str());
+        let code = format!(
+            "named = env['account.move'].browse({bill}).partner_bank_id\n\
+             action = {{'said': named.acc_number or ''}}\n"
+        );
+        Some(self.scene.run_code(&code).await.unwrap()).filter(|number| !number.is_empty())
     }
 
     async fn payments_of(&self, bill: &BillId) -> Vec<String> {
@@ -165,4 +240,4 @@ impl Fixture for OdooFixture {
     }
 }
 
-countersign_erp_source::conformance_tests!(if fixture);
+countersign_erp_source::conformance_tests!(paying if fixture);

@@ -31,6 +31,10 @@ impl VendorFields {
         if self.name.is_none() {
             return Err(FieldError::new("name", "is needed for a new vendor"));
         }
+        let entries = self.accounts.iter().flatten();
+        if self.merged_into.is_some() || entries.map(|entry| &entry.owner).any(Option::is_some) {
+            return Err(FieldError::new("merged_into", "a new vendor has nothing to give away"));
+        }
         let mut row = VendorRow {
             id,
             name: String::new(),
@@ -90,8 +94,7 @@ impl VendorFields {
             (None, Some(Some(iban))) => row.set_number(iban, self.iban_age_days, now)?,
             (None, Some(None)) => {
                 for account in &mut row.accounts {
-                    let fields = AccountFields { active: Some(false), ..account.as_fields() };
-                    fields.edit(account, now)?;
+                    account.set_active(false, now);
                 }
             }
             (None, None) => row.set_age(self.iban_age_days, now)?,
@@ -142,15 +145,33 @@ impl AccountFields {
     }
 }
 
-impl AccountRow {
-    fn as_fields(&self) -> AccountFields {
-        AccountFields {
-            iban: self.number.whole().to_owned(),
+impl AccountFields {
+    /// An account with that number, and defaults or nothing new else.
+    pub(crate) fn of_number(number: &AccountNumber) -> Self {
+        Self {
+            iban: number.whole().to_owned(),
             age_days: None,
             active: None,
             holder: None,
             allowed: None,
+            owner: None,
         }
+    }
+}
+
+impl AccountRow {
+    /// Archives the account or brings it back, which makes it as old as that.
+    pub(crate) fn set_active(&mut self, active: bool, now: Timestamp) {
+        if self.active != active {
+            self.active = active;
+            self.restart(now);
+        }
+    }
+
+    /// It is as old as a change of it now.
+    pub(crate) fn restart(&mut self, now: Timestamp) {
+        self.since = now;
+        self.changed = true;
     }
 }
 
@@ -191,14 +212,12 @@ impl VendorRow {
             }
         }
         for (entry, slot) in entries.iter().zip(kept) {
-            let row = if let Some(mut row) = slot {
+            if let Some(mut row) = slot {
                 entry.edit(&mut row, now)?;
-                row
+                self.accounts.push(row);
             } else {
-                let id = self.new_account_id()?;
-                entry.create(id, now)?
-            };
-            self.accounts.push(row);
+                self.add_account(entry, now)?;
+            }
         }
         Ok(())
     }
@@ -216,6 +235,7 @@ impl VendorRow {
             active: Some(true),
             holder: None,
             allowed: None,
+            owner: None,
         };
         let number = fields.number()?;
         let chosen = self
@@ -234,8 +254,29 @@ impl VendorRow {
         if let Some(account) = chosen.and_then(|at| self.accounts.get_mut(at)) {
             return fields.edit(account, now);
         }
+        self.add_account(&fields, now).map(|_id| ())
+    }
+
+    /// Adds an account after the others.
+    pub(crate) fn add_account(
+        &mut self,
+        fields: &AccountFields,
+        now: Timestamp,
+    ) -> Result<AccountId, FieldError> {
         let id = self.new_account_id()?;
-        self.accounts.push(fields.create(id, now)?);
+        self.accounts.push(fields.create(id.clone(), now)?);
+        Ok(id)
+    }
+
+    /// Takes over accounts, which stay the records that they are.
+    pub(crate) fn take(&mut self, accounts: Vec<AccountRow>) -> Result<(), FieldError> {
+        for account in accounts {
+            if self.accounts.iter().any(|own| own.number == account.number) {
+                let problem = format!("vendor `{}` has an account with the same number", self.id);
+                return Err(FieldError::new("accounts", problem));
+            }
+            self.accounts.push(account);
+        }
         Ok(())
     }
 

@@ -1,11 +1,20 @@
 //! Rows into the file.
 
-use countersign_erp_source::{AccountId, Iban, ReferenceKey, Timestamp, VendorId};
+use countersign_erp_source::{AccountId, BillId, Iban, ReferenceKey, Timestamp, VendorId};
 use serde_json::json;
 use sqlx::SqliteConnection;
 
-use super::TableError;
+use super::{TableError, fits};
 use crate::fields::{BillRow, KindWord, StoredState, VendorRow, VopEntry};
+
+pub(super) const POINT_BILLS: &str = "
+    update bill indexed by bill_open_by_vendor set named_account = $4
+    where company = $1 and vendor = $2 and state = 'posted' and kind = 'bill'
+        and paid_minor < total_minor and (named_account is null or named_account = $3)
+    returning id";
+
+pub(super) const GIVE_BILLS: &str = "
+    update bill indexed by bill_by_vendor set vendor = $3 where company = $1 and vendor = $2";
 
 /// How many rows go into one statement when a world is loaded.
 const ROWS_PER_STATEMENT: usize = 500;
@@ -152,6 +161,46 @@ pub(crate) async fn write_bills(
         .execute(&mut *conn)
         .await?;
     }
+    Ok(())
+}
+
+/// Points the vendor's open bills that name the old account, or none, to the new one, and tells
+/// which they are.
+pub(crate) async fn point_bills(
+    conn: &mut SqliteConnection,
+    company: &str,
+    vendor: &VendorId,
+    old: Option<&AccountId>,
+    new: &AccountId,
+) -> Result<Vec<BillId>, TableError> {
+    let pointed: Vec<String> = sqlx::query_scalar(POINT_BILLS)
+        .bind(company)
+        .bind(vendor.as_str())
+        .bind(old.map(AccountId::as_str))
+        .bind(new.as_str())
+        .fetch_all(conn)
+        .await?;
+    let mut bills = pointed
+        .into_iter()
+        .map(|id| fits("bill", &id, BillId::new(id.clone())))
+        .collect::<Result<Vec<_>, _>>()?;
+    bills.sort();
+    Ok(bills)
+}
+
+/// Makes the bills of one vendor another's.
+pub(crate) async fn give_bills(
+    conn: &mut SqliteConnection,
+    company: &str,
+    from: &VendorId,
+    to: &VendorId,
+) -> Result<(), TableError> {
+    sqlx::query(GIVE_BILLS)
+        .bind(company)
+        .bind(from.as_str())
+        .bind(to.as_str())
+        .execute(conn)
+        .await?;
     Ok(())
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use countersign_erp_source::conformance::{Edit, Fixture, NewDocument};
+use countersign_erp_source::conformance::{Edit, Fixture, HeldAccount, NewDocument};
 use countersign_erp_source::{
     AccountId, BillId, Clock, CompanyId, ErpSource, Measured, SealKey, Timestamp, VendorId,
 };
@@ -54,24 +54,40 @@ impl SandboxFixture {
         (BillId::new(bill).unwrap(), VendorId::new(vendor).unwrap(), account)
     }
 
+    /// Edits the list of a vendor's accounts, with the place of the one that is meant.
+    async fn edit_accounts(
+        &self,
+        account: &AccountId,
+        change: impl Fn(&mut Vec<AccountFields>, usize),
+    ) {
+        let mut all = self.sandbox.list_vendors(&self.company, None, 1_000).await.unwrap();
+        all.retain(|vendor| vendor.account(account).is_some());
+        let vendor = all.pop().unwrap();
+        let place = vendor.accounts.iter().position(|own| own.id == *account).unwrap();
+        let numbers = vendor.accounts.iter().map(|own| own.number.whole());
+        let mut accounts: Vec<_> = numbers.map(fields_of).collect();
+        change(&mut accounts, place);
+        self.put(&vendor.id, VendorFields { accounts: Some(accounts), ..VendorFields::default() })
+            .await;
+    }
+
     async fn edit_account(&self, account: &AccountId, change: impl Fn(&mut AccountFields)) {
-        let (vendor, number) = account.as_str().rsplit_once('/').unwrap();
-        let on_file = self.sandbox.vendor(COMPANY, vendor).await.unwrap();
-        let mut accounts: Vec<_> = on_file
-            .accounts
-            .into_iter()
-            .map(|account| AccountFields {
-                iban: account.iban,
-                age_days: None,
-                active: None,
-                holder: None,
-                allowed: None,
-            })
-            .collect();
-        assert_eq!(number, "1", "the fixture's vendors have one account");
-        change(&mut accounts[0]);
-        let fields = VendorFields { accounts: Some(accounts), ..VendorFields::default() };
-        self.sandbox.put_vendor(COMPANY, vendor, &fields).await.unwrap();
+        self.edit_accounts(account, |accounts, place| change(&mut accounts[place])).await;
+    }
+
+    async fn put(&self, vendor: &VendorId, fields: VendorFields) {
+        self.sandbox.put_vendor(COMPANY, vendor.as_str(), &fields).await.unwrap();
+    }
+}
+
+fn fields_of(number: &str) -> AccountFields {
+    AccountFields {
+        iban: number.to_owned(),
+        age_days: None,
+        active: None,
+        holder: None,
+        allowed: None,
+        owner: None,
     }
 }
 
@@ -149,7 +165,50 @@ impl Fixture for SandboxFixture {
             Edit::UndoPayment(bill) => {
                 self.sandbox.undo_payment(COMPANY, bill.as_str()).await.unwrap();
             }
+            Edit::Rename(vendor, name) => {
+                self.put(&vendor, VendorFields { name: Some(name), ..VendorFields::default() })
+                    .await;
+            }
+            Edit::ChangePhone(vendor, phone) => {
+                let phone = Some(Some(phone));
+                self.put(&vendor, VendorFields { phone, ..VendorFields::default() }).await;
+            }
+            Edit::AddAccount(vendor, number) => {
+                let on_file = self.accounts_of(&vendor).await;
+                let numbers = on_file.iter().map(|held| &held.number).chain([&number]);
+                let accounts = Some(numbers.map(|number| fields_of(number)).collect());
+                self.put(&vendor, VendorFields { accounts, ..VendorFields::default() }).await;
+            }
+            Edit::RemoveAccount(account) => {
+                self.edit_accounts(&account, |accounts, place| drop(accounts.remove(place))).await;
+            }
+            Edit::GiveAccount(account, vendor) => {
+                let owner = Some(vendor.as_str().to_owned());
+                self.edit_account(&account, |fields| fields.owner.clone_from(&owner)).await;
+            }
+            Edit::Merge(vendor, into) => {
+                let merged_into = Some(into.as_str().to_owned());
+                self.put(&vendor, VendorFields { merged_into, ..VendorFields::default() }).await;
+            }
         }
+    }
+
+    fn another_iban(&self) -> String {
+        nobody_s_iban(self.place.count())
+    }
+
+    async fn accounts_of(&self, vendor: &VendorId) -> Vec<HeldAccount> {
+        let on_file = self.sandbox.vendor(COMPANY, vendor.as_str()).await.unwrap();
+        let held = on_file.accounts.into_iter().map(|account| HeldAccount {
+            number: account.iban,
+            active: account.active,
+            allowed: account.allowed,
+        });
+        held.collect()
+    }
+
+    async fn named_by(&self, bill: &BillId) -> Option<String> {
+        self.sandbox.bill(COMPANY, bill.as_str()).await.unwrap().payee_iban
     }
 
     async fn payments_of(&self, bill: &BillId) -> Vec<String> {
