@@ -10,11 +10,12 @@ mod facts;
 mod invoice_pay;
 mod kept;
 mod orders;
-mod phones;
+pub mod phones;
 pub mod reading;
 pub mod sighting;
 mod source;
 pub mod vendor;
+pub mod watching;
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;

@@ -45,7 +45,7 @@ use crate::store::{Store, StoreError};
 
 pub use approval::ApprovalError;
 pub use by_hand::{ByHand, ByHandError};
-pub use proposals::{Answer, CallError, refuse_waiting};
+pub use proposals::{Answer, CallError};
 pub use standing::PENDING_MAX;
 
 use pack::Pack;

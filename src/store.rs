@@ -52,6 +52,7 @@ mod query;
 pub mod sessions;
 mod unit;
 pub mod votes;
+pub mod watch;
 mod writer;
 
 use std::convert::Infallible;

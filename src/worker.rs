@@ -1,16 +1,16 @@
 //! Tasks that take no input and are safe to repeat: settle, expire, prove the ERP's side, adopt,
-//! count refusals. Each runs at its own pace until the daemon stops.
+//! watch, count refusals. Each runs at its own pace until the daemon stops.
 
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use countersign_erp_source::Attestation;
+use countersign_erp_source::{Attestation, CompanyId};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::ap::{AccountsPayable, adoption};
+use crate::ap::{AccountsPayable, adoption, watching};
 use crate::gateway::Gateway;
 use crate::gateway::freeze::Automatic;
 use crate::gateway::pack::Pack as _;
@@ -24,6 +24,8 @@ const SETTLE_EVERY: Duration = Duration::from_millis(250);
 const PROVE_EVERY: Duration = Duration::from_hours(1);
 /// How often while something is wrong.
 const PROVE_AGAIN: Duration = Duration::from_secs(5);
+/// How often the ERP's log of changes is read.
+const WATCH_EVERY: Duration = Duration::from_secs(2);
 /// How often what is counted in the store is read.
 const COUNT_EVERY: Duration = Duration::from_secs(5);
 /// How often a task repeats that the store fails it.
@@ -100,6 +102,9 @@ impl Workers {
         let proving = self.clone();
         let token = stop.clone();
         tasks.spawn(async move { proving.prove_and_adopt(&token).await });
+        let watching = self.clone();
+        let token = stop.clone();
+        tasks.spawn(async move { watching.watch(&token).await });
         let counting = self.clone();
         let token = stop.clone();
         tasks.spawn(async move { counting.count(&token).await });
@@ -122,6 +127,37 @@ impl Workers {
             complaint.hear(self.gateway.expire_round().await);
             self.refusals.flush(&self.gateway).await;
         }
+    }
+
+    /// Follows what others do in the ERP.
+    async fn watch(&self, stop: &CancellationToken) {
+        let mut said: Option<Instant> = None;
+        while pause(WATCH_EVERY, stop).await {
+            (self.sync)().await;
+            for company in self.reading.ports().erp.companies() {
+                // A company without a baseline has nothing to compare with.
+                if !adoption::is_adopted(self.reading.ports(), &company).await.unwrap_or(false) {
+                    continue;
+                }
+                let Err(fault) = self.watch_one(&company).await else { continue };
+                if said.is_none_or(|said| said.elapsed() >= SAY_AGAIN) {
+                    tracing::error!(company = %company, "the ERP is not watched for {company}: {fault:#}");
+                    said = Some(Instant::now());
+                }
+            }
+        }
+    }
+
+    /// One round for one company. What it finds about our own payments freezes their vendors.
+    pub async fn watch_one(&self, company: &CompanyId) -> anyhow::Result<()> {
+        let round = watching::round(&self.reading, company).await?;
+        for found in &round.findings {
+            let vendor = found.vendor.clone();
+            let scope = FreezeScope::Vendor { company: company.to_string(), vendor };
+            let alarm = Automatic { scope, cause: found.cause, detail: found.detail.clone() };
+            self.gateway.freeze_once(alarm, &found.operation, &found.subject).await?;
+        }
+        Ok(watching::finish(&self.reading, company, round).await?)
     }
 
     /// Counts what stands in the store, and finds out whether that is still the store that it was.

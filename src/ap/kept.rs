@@ -81,8 +81,8 @@ impl<'u, 'w, 'd> Keeping<'u, 'w, 'd> {
         self.done.now
     }
 
-    fn operation(&self) -> Option<String> {
-        Some(self.done.operation.id.to_string())
+    fn operation(&self) -> String {
+        self.done.operation.id.to_string()
     }
 
     /// Notes what was done, under ids that follow the operation's own.
@@ -106,7 +106,7 @@ impl<'u, 'w, 'd> Keeping<'u, 'w, 'd> {
             seen_at: self.now(),
             by: Some(self.done.operation.origins.principal.to_string()),
             source: FROM_OPERATION,
-            operation: self.operation(),
+            operation: Some(self.operation()),
         }
     }
 
@@ -121,7 +121,7 @@ impl<'u, 'w, 'd> Keeping<'u, 'w, 'd> {
             kind: ReceiptKind::BaselineChanged,
             at: self.done.now,
             company: Some(self.company.to_string()),
-            operation: self.operation(),
+            operation: Some(self.operation()),
             data,
         })?;
         Ok(())
@@ -144,7 +144,7 @@ async fn changed(unit: &mut Unit<'_>, done: &Done<'_>) -> Result<(), StoreError>
     let record = result.account_ref.clone().ok_or_else(|| gone("account"))?;
     let vendor = order.vendor.as_str();
     let known = keeping.known(vendor, &[&record]).await?;
-    let (now, operation) = (keeping.now(), keeping.operation());
+    let (now, operation) = (keeping.now(), Some(keeping.operation()));
     if let Some(old) = &order.old
         && let Some(before) = known.accounts.iter().find(|a| a.account == old.account.as_str())
     {
@@ -200,7 +200,7 @@ async fn account_confirmed(unit: &mut Unit<'_>, done: &Done<'_>) -> Result<(), S
         status: AccountStatus::Verified,
         reowned: false,
         note: None,
-        operation: keeping.operation(),
+        operation: Some(keeping.operation()),
         ..before.clone()
     };
     baseline::observe(keeping.unit.conn(), &keeping.company, &verified).await?;

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::Ports;
 use super::baseline::{self, Comparison};
 use crate::domain::names::{AlarmId, EventId};
-use crate::gateway::alarm;
+use crate::gateway::pack::raise_alarm;
 use crate::ids;
 use crate::receipts::{Receipt, ReceiptKind};
 use crate::store::baseline::{
@@ -148,7 +148,7 @@ async fn keep(
             raised_at: seen.now,
             closed: None,
         };
-        alarm::raise(unit, &raised).await?;
+        raise_alarm(unit, &raised).await?;
     }
     Ok(())
 }

@@ -358,6 +358,20 @@ pub enum OperationResult {
 }
 
 impl OperationResult {
+    /// What a human says was done, of which the ERP itself could not be asked.
+    pub fn unread(reference: &str, counterparty: &str, sum: Option<Sum>) -> Self {
+        match sum {
+            Some(sum) => Self::Payment(PaymentResult::unread(reference, sum.amount)),
+            None => Self::Vendor(VendorResult {
+                vendor_id: counterparty.to_owned(),
+                account_ref: Some(reference.to_owned()),
+                iban: None,
+                phone: None,
+                bills: Vec::new(),
+            }),
+        }
+    }
+
     /// The record that it made or changed in the ERP.
     pub fn reference(&self) -> &str {
         match self {
@@ -412,8 +426,7 @@ pub struct PaymentResult {
 }
 
 impl PaymentResult {
-    /// What a human says was booked, of which the ERP itself could not be asked.
-    pub fn unread(payment_ref: &str, amount: Amount) -> Self {
+    fn unread(payment_ref: &str, amount: Amount) -> Self {
         Self {
             payment_ref: payment_ref.to_owned(),
             amount: amount.to_decimal_string(),

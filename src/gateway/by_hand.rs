@@ -12,7 +12,7 @@ use super::settling::{Settled, write_down};
 use super::{Gateway, Stored, receipt};
 use crate::domain::decision::{Level, Stage};
 use crate::domain::names::{Name, OperationId};
-use crate::domain::operation::{Operation, OperationResult, PaymentResult, Status, VendorResult};
+use crate::domain::operation::{Operation, OperationResult, Status};
 use crate::domain::reason::Reason;
 use crate::domain::vote::may_vote;
 use crate::receipts::ReceiptKind;
@@ -186,7 +186,7 @@ fn settled(word: &Word, attempt: &Attempt) -> Settled {
             attempt: AttemptState::Booked,
             status: Status::Executed,
             booking: Some(Booking {
-                result: unread(payment_ref, attempt),
+                result: OperationResult::unread(payment_ref, &attempt.counterparty, attempt.sum),
                 amount: attempt.sum.map(|sum| sum.amount),
                 differences: Vec::new(),
                 evidence: BTreeMap::new(),
@@ -195,19 +195,5 @@ fn settled(word: &Word, attempt: &Attempt) -> Settled {
             said,
             alarm: None,
         },
-    }
-}
-
-/// What a human says was done, of which the ERP itself could not be asked.
-fn unread(reference: &str, attempt: &Attempt) -> OperationResult {
-    match attempt.sum {
-        Some(sum) => OperationResult::Payment(PaymentResult::unread(reference, sum.amount)),
-        None => OperationResult::Vendor(VendorResult {
-            vendor_id: attempt.counterparty.clone(),
-            account_ref: Some(reference.to_owned()),
-            iban: None,
-            phone: None,
-            bills: Vec::new(),
-        }),
     }
 }

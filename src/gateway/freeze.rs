@@ -4,13 +4,13 @@ use countersign_erp_source::{CompanyId, Timestamp};
 use uuid::Uuid;
 
 use super::{Gateway, Stored, alarm};
-use crate::domain::names::{AlarmId, FreezeId, Name};
+use crate::domain::names::{AlarmId, FreezeId, Name, OperationId};
 use crate::domain::operation::Operation;
 use crate::domain::role::Role;
 use crate::ids::{self, NoRandomness, Randomness};
 use crate::receipts::{Receipt, ReceiptKind};
 use crate::store::freezes::{self, Alarm, Freeze, FreezeScope};
-use crate::store::{Store, StoreError, Unit, people, votes};
+use crate::store::{Store, StoreError, Unit, operations, people, votes};
 
 /// An alarm that freezes by itself.
 #[derive(Debug, Clone)]
@@ -264,6 +264,34 @@ async fn may_thaw(
 }
 
 impl Gateway {
+    /// Freezes by itself for what became of an operation, and raises the alarm; once for each
+    /// subject, so that a thaw by a human stays one.
+    ///
+    /// # Errors
+    /// [`FreezeError`].
+    pub async fn freeze_once(
+        &self,
+        found: Automatic,
+        operation: &OperationId,
+        subject: &str,
+    ) -> Result<(), FreezeError> {
+        let freeze_id = self.ordered_id().map_err(FreezeError::Randomness)?;
+        let alarm_id = self.ordered_id().map_err(FreezeError::Randomness)?;
+        let (id, subject, now) = (operation.clone(), subject.to_owned(), self.now());
+        let written = self.store().write(move |unit| {
+            Box::pin(async move {
+                let operation = operations::find(unit.conn(), &id).await?;
+                let raised = raised(&found, operation.as_ref(), Some(subject), alarm_id, now);
+                if alarm::raise(unit, &raised).await? {
+                    freeze_unless_frozen(unit, &found, operation.as_ref(), freeze_id, now).await?;
+                }
+                Ok(())
+            })
+        });
+        written.await.map_err(FreezeError::Store)?;
+        Ok(())
+    }
+
     /// Freezes by itself, once for each scope and cause, and raises the alarm.
     ///
     /// # Errors
@@ -358,10 +386,24 @@ pub(super) async fn automatic(
     alarm_id: Uuid,
     now: Timestamp,
 ) -> Stored<()> {
+    freeze_unless_frozen(unit, automatic, operation, freeze_id, now).await?;
     // Frozen once is frozen; but what happened again is said again.
-    let stands = freezes::stands(unit.conn(), &automatic.scope, automatic.cause).await?;
+    alarm::raise(unit, &raised(automatic, operation, None, alarm_id, now)).await?;
+    Ok(())
+}
+
+async fn freeze_unless_frozen(
+    unit: &mut Unit<'_>,
+    automatic: &Automatic,
+    operation: Option<&Operation>,
+    id: Uuid,
+    now: Timestamp,
+) -> Stored<()> {
+    if freezes::stands(unit.conn(), &automatic.scope, automatic.cause).await? {
+        return Ok(());
+    }
     let freeze = Freeze {
-        id: FreezeId::from_uuid(freeze_id),
+        id: FreezeId::from_uuid(id),
         scope: automatic.scope.clone(),
         reason: automatic.detail.clone(),
         cause: Some(automatic.cause.to_owned()),
@@ -369,26 +411,31 @@ pub(super) async fn automatic(
         placed_by: "countersign".to_owned(),
         placed_at: now,
     };
-    if !stands {
-        place(unit, &freeze).await?;
-    }
+    place(unit, &freeze).await
+}
+
+fn raised(
+    automatic: &Automatic,
+    operation: Option<&Operation>,
+    subject: Option<String>,
+    id: Uuid,
+    now: Timestamp,
+) -> Alarm {
     let (company, counterparty) = match &automatic.scope {
         // What stops everything is told where it happened.
         FreezeScope::All => (operation.map(|caused| caused.origins.company.to_string()), None),
         FreezeScope::Company(company) => (Some(company.clone()), None),
         FreezeScope::Vendor { company, vendor } => (Some(company.clone()), Some(vendor.clone())),
     };
-    let raised = Alarm {
-        id: AlarmId::from_uuid(alarm_id),
+    Alarm {
+        id: AlarmId::from_uuid(id),
         kind: automatic.cause.to_owned(),
-        company: company.clone(),
+        company,
         counterparty,
         operation: operation.map(|operation| operation.id.to_string()),
-        subject: None,
+        subject,
         detail: automatic.detail.clone(),
         raised_at: now,
         closed: None,
-    };
-    alarm::raise(unit, &raised).await?;
-    Ok(())
+    }
 }

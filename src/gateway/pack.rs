@@ -21,6 +21,11 @@ use crate::domain::operation::{Operation, OperationResult, Params, Sum};
 use crate::domain::reason::Reason;
 use crate::store::{StoreError, Unit};
 
+/// What a pack does in a unit of work of its own: tell the humans of a company, and end what waits for
+/// something that is not so any more.
+pub use super::alarm::raise as raise_alarm;
+pub use super::proposals::refuse_waiting;
+
 /// A refusal at a stage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Denial {

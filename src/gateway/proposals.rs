@@ -106,21 +106,17 @@ impl Gateway {
             }
         }
         let now = self.now();
-        let operation = match &before {
-            Some(before) => Operation {
-                origins: before.origins.under(&caller.mandate.id),
-                updated_at: now,
-                ..before.clone()
-            },
-            None => {
-                let (agent, mandate) = (caller.mandate.agent.clone(), caller.mandate.id.clone());
-                let origins = Origins {
-                    company: caller.mandate.company.clone(),
-                    principal: caller.mandate.principal.clone(),
-                    through: Through::Agent { agent, mandate },
-                };
-                self.draft(origins, key, &proposal, now)?
-            }
+        let operation = if let Some(before) = &before {
+            let origins = before.origins.under(&caller.mandate.id);
+            Operation { origins, updated_at: now, ..before.clone() }
+        } else {
+            let (agent, mandate) = (caller.mandate.agent.clone(), caller.mandate.id.clone());
+            let origins = Origins {
+                company: caller.mandate.company.clone(),
+                principal: caller.mandate.principal.clone(),
+                through: Through::Agent { agent, mandate },
+            };
+            self.draft(origins, key, &proposal, now)?
         };
         self.submit(&caller.mandate.clone().into(), before, operation, proposal.mode).await
     }

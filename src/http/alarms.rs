@@ -15,7 +15,7 @@ use super::fields::{Fields, invalid};
 use super::operations::to_its_end;
 use super::problem::{self, Problem};
 use super::query::{List, NoParams, Segments};
-use crate::domain::names::{AlarmId, FreezeId};
+use crate::domain::names::{AlarmId, FreezeId, OperationId};
 use crate::domain::reason::Reason;
 use crate::gateway::Gateway;
 use crate::gateway::alarm::AlarmError;
@@ -83,7 +83,7 @@ impl<'a> FreezeView<'a> {
             vendor_id,
             reason: if is_ours { &freeze.reason } else { "the operator knows why" },
             cause: freeze.cause.as_deref(),
-            operation: operation.map(|operation| operation.as_str()),
+            operation: operation.map(OperationId::as_str),
             placed_by: &freeze.placed_by,
             placed_at: freeze.placed_at,
         }

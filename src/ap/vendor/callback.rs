@@ -14,7 +14,7 @@ use crate::ap::AccountsPayable;
 use crate::domain::names::{AlarmId, CallbackId, Name};
 use crate::domain::operation::{Operation, Status};
 use crate::domain::reason::Reason;
-use crate::gateway::{alarm, refuse_waiting};
+use crate::gateway::pack::{raise_alarm, refuse_waiting};
 use crate::ids;
 use crate::receipts::{Receipt, ReceiptKind};
 use crate::store::baseline::{self, BaselinePhone};
@@ -322,7 +322,7 @@ async fn keep(
             raised_at: *called_at,
             closed: None,
         };
-        alarm::raise(unit, &raised).await?;
+        raise_alarm(unit, &raised).await?;
     }
     callbacks::insert(unit.conn(), callback).await?;
     unit.receipt(Receipt {
@@ -437,8 +437,8 @@ mod tests {
     }
 
     #[track_caller]
-    fn says(call: &Call, on_file: Option<OnFile>, expected: &[WhyNot]) {
-        assert_eq!(judge(call, &normal(&call.read_back), on_file.as_ref(), now()), expected);
+    fn says(call: &Call, on_file: Option<&OnFile>, expected: &[WhyNot]) {
+        assert_eq!(judge(call, &normal(&call.read_back), on_file, now()), expected);
     }
 
     #[test]
@@ -446,11 +446,11 @@ mod tests {
         for read_back in
             ["164300", "0417 1643 00", "nl91 abna 0417 1643 00", "NL91-ABNA-0417164300"]
         {
-            says(&call(Outcome::Confirmed, read_back), Some(on_file(true, 1)), &[]);
+            says(&call(Outcome::Confirmed, read_back), Some(&on_file(true, 1)), &[]);
         }
         for read_back in ["164301", "NL91ABNA0417164301", "0NL91ABNA0417164300"] {
             let wrong = &[WhyNot::ReadBackDiffers];
-            says(&call(Outcome::Confirmed, read_back), Some(on_file(true, 1)), wrong);
+            says(&call(Outcome::Confirmed, read_back), Some(&on_file(true, 1)), wrong);
         }
     }
 
@@ -458,28 +458,28 @@ mod tests {
     fn only_a_number_that_was_on_file_before_and_is_trusted_counts() {
         let confirmed = call(Outcome::Confirmed, "164300");
         says(&confirmed, None, &[WhyNot::NumberNotOnFile]);
-        says(&confirmed, Some(on_file(false, 89)), &[WhyNot::NumberNotTrusted]);
-        says(&confirmed, Some(on_file(false, 90)), &[]);
+        says(&confirmed, Some(&on_file(false, 89)), &[WhyNot::NumberNotTrusted]);
+        says(&confirmed, Some(&on_file(false, 90)), &[]);
         let mut trusted = on_file(false, 1);
         trusted.phone.confirmed_at = Some(now());
-        says(&confirmed, Some(trusted), &[]);
+        says(&confirmed, Some(&trusted), &[]);
         says(
             &confirmed,
-            Some(OnFile { shared: true, ..on_file(true, 400) }),
+            Some(&OnFile { shared: true, ..on_file(true, 400) }),
             &[WhyNot::NumberShared],
         );
         let asked = |days: u64| Call {
             request_received_at: Some(now().minus(Duration::from_hours(24 * days))),
             ..confirmed.clone()
         };
-        says(&asked(10), Some(on_file(true, 400)), &[]);
-        says(&asked(10), Some(on_file(true, 10)), &[WhyNot::NumberYoungerThanRequest]);
-        says(&asked(10), Some(on_file(true, 9)), &[WhyNot::NumberYoungerThanRequest]);
+        says(&asked(10), Some(&on_file(true, 400)), &[]);
+        says(&asked(10), Some(&on_file(true, 10)), &[WhyNot::NumberYoungerThanRequest]);
+        says(&asked(10), Some(&on_file(true, 9)), &[WhyNot::NumberYoungerThanRequest]);
     }
 
     #[test]
     fn a_no_and_a_silence_count_for_nothing() {
-        says(&call(Outcome::Denied, ""), Some(on_file(true, 400)), &[WhyNot::Denied]);
-        says(&call(Outcome::NoAnswer, ""), Some(on_file(true, 400)), &[WhyNot::NoAnswer]);
+        says(&call(Outcome::Denied, ""), Some(&on_file(true, 400)), &[WhyNot::Denied]);
+        says(&call(Outcome::NoAnswer, ""), Some(&on_file(true, 400)), &[WhyNot::NoAnswer]);
     }
 }

@@ -16,7 +16,7 @@ async fn an_account_that_changed_becomes_the_baseline_by_call_back_and_four_eyes
     let denied = bank.agent.propose("p1", &pay("INV-1", "V-100", "1200.00")).await;
     denied.is_denied(403, "policy", "account-changed-in-erp-never-paid");
     let anna = bank.daemon().sign_in("anna").await;
-    assert_eq!(alarms(&anna, "changed_in_erp").await.len(), 1);
+    assert!(!alarms(&anna, "changed_in_erp").await.is_empty());
     let early = anna.post_json(PATH, &json!({ "iban": NEW })).await;
     early.is_denied(403, "policy", "bank-confirmation-needs-callback");
     call(&anna, "V-100", &confirmed(NEW)).await;
@@ -71,7 +71,7 @@ async fn every_edit_in_the_erp_stops_payments_until_it_is_confirmed() {
         let denied = bank.agent.propose("p1", &pay("INV-1", "V-100", "1200.00")).await;
         denied.is_denied(403, "policy", "account-changed-in-erp-never-paid");
         let anna = bank.daemon().sign_in("anna").await;
-        assert_eq!(alarms(&anna, "changed_in_erp").await.len(), 1, "{what}");
+        assert!(!alarms(&anna, "changed_in_erp").await.is_empty(), "{what}");
         let shown = history(&anna, "V-100").await;
         assert_eq!(shown["accounts"][0]["payable"], json!(false), "{what}: {shown}");
         call(&anna, "V-100", &confirmed(ACME)).await;

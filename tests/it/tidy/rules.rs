@@ -113,7 +113,8 @@ const TRADE_EXCEPTIONS: [(&str, &str, &str); 7] = [
 ];
 
 /// Calls that write to the ERP, and the one place each is made from.
-const WRITES: [(&str, &str); 1] = [("register_payment", "src/ap/orders.rs")];
+const WRITES: [(&str, &str); 2] =
+    [("register_payment", "src/ap/orders.rs"), ("change_bank_details", "src/ap/orders.rs")];
 
 fn is_under(path: &str, places: &[&str]) -> bool {
     places.iter().any(|place| path == *place || (place.ends_with('/') && path.starts_with(place)))

@@ -72,6 +72,7 @@ create table watch (
   after_id bigint not null,
   compared_at bigint,
   compare_after text,
+  reviewed_seq bigint not null,
   reviewed_at bigint
 );
 create table watched_change (
@@ -83,5 +84,6 @@ create table watched_change (
 alter table freezes add column operation text;
 alter table alarm add column subject text;
 create unique index alarm_once on alarm (company, kind, subject) where subject is not null;
+create index attempt_booked_by_company on attempt (company, seq) where state = 'booked' and amount_minor is not null;
 create index alarm_by_company on alarm (company, id);
 create index freeze_by_company on freezes (company, id);
