@@ -1,5 +1,7 @@
 //! Changes of bank details beyond what the suite of the port can see.
 
+use std::time::Duration;
+
 use countersign_erp_source::{AccountId, BankChange, BillId, ErpSource, LoggedField};
 use countersign_sandbox::{BillFields, Sandbox, VendorFields};
 use serde_json::{Value, json};
@@ -67,4 +69,16 @@ async fn an_order_says_in_the_log_that_it_was_ours() {
     assert_eq!(fields, [LoggedField::Activity, LoggedField::Added]);
     assert!(log.iter().all(|entry| entry.ordered), "{log:?}");
     assert!(log.iter().all(|entry| entry.by.as_deref() == Some("countersign")));
+}
+
+#[tokio::test]
+async fn a_host_clock_that_steps_back_makes_no_later_entry_older() {
+    let place = Place::new();
+    let sandbox = place.open().await;
+    sandbox.advance_clock("2m").await.unwrap();
+    sandbox.change_bank_details(&place.change(UNUSED_IBAN)).await.unwrap();
+    place.clock.set_back(Duration::from_hours(1));
+    put_vendor(&sandbox, "V-100", json!({"name": "Acme Ltd"})).await;
+    let log = sandbox.list_changes(&company(), 0, 10).await.unwrap();
+    assert!(log.is_sorted_by_key(|entry| entry.at), "{log:?}");
 }
