@@ -31,9 +31,11 @@ impl VendorFields {
         if self.name.is_none() {
             return Err(FieldError::new("name", "is needed for a new vendor"));
         }
-        let entries = self.accounts.iter().flatten();
-        if self.merged_into.is_some() || entries.map(|entry| &entry.owner).any(Option::is_some) {
-            return Err(FieldError::new("merged_into", "a new vendor has nothing to give away"));
+        let given = self.accounts.iter().flatten().any(|entry| entry.owner.is_some());
+        for (field, said) in [("merged_into", self.merged_into.is_some()), ("owner", given)] {
+            if said {
+                return Err(FieldError::new(field, "a new vendor has nothing to give away"));
+            }
         }
         let mut row = VendorRow {
             id,

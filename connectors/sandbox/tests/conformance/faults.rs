@@ -4,11 +4,12 @@ use std::process::Command;
 use std::time::Duration;
 
 use countersign_erp_source::{
-    ErpSource, Iban, LookUp, OrderError, PayeeVerifier, ReadError, Refusal, VendorId, VopResult,
+    ErpSource, Iban, LookUp, OrderError, PayeeVerifier, ReadError, Refusal, Review, VendorId,
+    VopResult,
 };
 use countersign_sandbox::{FaultKind, FaultPoint, FaultRequest, Options, Sandbox};
 
-use crate::world::{ACME_IBAN, Place, acme_bill, company};
+use crate::world::{ACME_IBAN, Place, UNUSED_IBAN, acme_bill, company, looking_for};
 
 /// Names the folder of the sandbox to the process that is to die.
 const CHILD_FILE: &str = "COUNTERSIGN_SANDBOX_CHILD_FILE";
@@ -36,6 +37,44 @@ async fn an_order_is_refused_not_sent_or_its_answer_lost() {
     assert!(matches!(lost, Err(OrderError::OutcomeUnknown { .. })), "{lost:?}");
     assert_eq!(sandbox.payments().await.unwrap().len(), 1);
     sandbox.register_payment(&order).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_change_is_refused_not_sent_or_its_answer_lost() {
+    let place = Place::new();
+    let sandbox = place.open().await;
+    let on = FaultPoint::UpdateBankDetails;
+    for what in [FaultKind::Refuse, FaultKind::Unreachable, FaultKind::LostAnswer] {
+        sandbox.put_fault(&fault(on, what)).await.unwrap();
+    }
+    // A payment meets none of them.
+    sandbox.register_payment(&place.sealed("1.00")).await.unwrap();
+    let order = place.change(UNUSED_IBAN);
+    let refused = sandbox.change_bank_details(&order).await;
+    assert_eq!(refused, Err(OrderError::Refused(Refusal::Other)));
+    let unsent = sandbox.change_bank_details(&order).await;
+    assert!(matches!(unsent, Err(OrderError::NotSent { .. })), "{unsent:?}");
+    assert_eq!(sandbox.list_changes(&company(), 0, 10).await, Ok(vec![]));
+    let lost = sandbox.change_bank_details(&order).await;
+    assert!(matches!(lost, Err(OrderError::OutcomeUnknown { .. })), "{lost:?}");
+    let found = sandbox.look_up_change(&looking_for(&order)).await.unwrap();
+    assert_eq!(sandbox.change_bank_details(&order).await.ok(), found.booked);
+}
+
+#[tokio::test]
+async fn a_look_up_of_a_change_gives_no_answer_and_the_log_does() {
+    let place = Place::new();
+    let sandbox = place.open().await;
+    let wanted = looking_for(&place.change(UNUSED_IBAN));
+    let review = Review { company: company(), orders: Vec::new() };
+    for on in [FaultPoint::FindPayment, FaultPoint::Read] {
+        sandbox.put_fault(&fault(on, FaultKind::Unreachable)).await.unwrap();
+    }
+    sandbox.list_changes(&company(), 0, 10).await.unwrap();
+    sandbox.review(&review).await.unwrap();
+    let found = sandbox.look_up_change(&wanted).await;
+    assert!(matches!(found, Err(ReadError::Unavailable { .. })), "{found:?}");
+    assert_eq!(sandbox.look_up_change(&wanted).await.unwrap().booked, None);
 }
 
 #[tokio::test]
@@ -151,18 +190,47 @@ async fn child_that_pays_and_dies() {
     panic!("the fault did not kill this process: {answer:?}");
 }
 
-async fn payments_after(what: FaultKind) -> usize {
+/// Runs in a process of its own, which the fault kills.
+#[tokio::test]
+async fn child_that_changes_details_and_dies() {
+    let Some(folder) = std::env::var_os(CHILD_FILE) else { return };
     let place = Place::new();
-    let sandbox = place.open().await;
-    sandbox.put_fault(&fault(FaultPoint::RegisterPayment, what)).await.unwrap();
+    let options = Options { file: folder.into(), world: None, ..place.options() };
+    let sandbox = Sandbox::open(options).await.unwrap();
+    let answer = sandbox.change_bank_details(&place.change(UNUSED_IBAN)).await;
+    panic!("the fault did not kill this process: {answer:?}");
+}
+
+fn run_child(place: &Place, name: &str) {
     let child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "faults::child_that_pays_and_dies", "--nocapture"])
+        .args(["--exact", name, "--nocapture"])
         .env(CHILD_FILE, place.file())
         .output()
         .unwrap();
     assert!(!child.status.success(), "the child lives");
     let said = String::from_utf8_lossy(&child.stderr).into_owned();
     assert!(!said.contains("did not kill"), "{said}");
+}
+
+#[tokio::test]
+async fn a_daemon_that_dies_before_or_after_a_change_has_made_none_or_one() {
+    for (what, made) in [(FaultKind::AbortBefore, false), (FaultKind::AbortAfter, true)] {
+        let place = Place::new();
+        let sandbox = place.open().await;
+        sandbox.put_fault(&fault(FaultPoint::UpdateBankDetails, what)).await.unwrap();
+        run_child(&place, "faults::child_that_changes_details_and_dies");
+        let log = sandbox.list_changes(&company(), 0, 10).await.unwrap();
+        assert_eq!(!log.is_empty(), made, "{what:?}");
+        sandbox.change_bank_details(&place.change(UNUSED_IBAN)).await.unwrap();
+        assert_eq!(sandbox.list_changes(&company(), 0, 10).await.unwrap().len(), 2, "{what:?}");
+    }
+}
+
+async fn payments_after(what: FaultKind) -> usize {
+    let place = Place::new();
+    let sandbox = place.open().await;
+    sandbox.put_fault(&fault(FaultPoint::RegisterPayment, what)).await.unwrap();
+    run_child(&place, "faults::child_that_pays_and_dies");
     let booked = sandbox.payments().await.unwrap().len();
     // The count went down before the fault struck, so the same order now goes through.
     sandbox.register_payment(&place.sealed("1200.00")).await.unwrap();

@@ -9,8 +9,9 @@ use countersign_erp_source::{
     BillId, Clock, Contradiction, ErpSource, LookUp, OrderError, Refusal, SealKey, SealedOrder,
 };
 use countersign_sandbox::{OpenError, Options, Sandbox};
+use sqlx::{Connection, SqliteConnection};
 
-use crate::world::{Place, TestClock, WORLD, acme_bill, company, nobody_s_iban};
+use crate::world::{Place, TestClock, UNUSED_IBAN, WORLD, acme_bill, company, nobody_s_iban};
 
 /// Names the sandbox's file to a process of its own.
 const CHILD_FILE: &str = "COUNTERSIGN_SANDBOX_OPENING_FILE";
@@ -81,6 +82,76 @@ async fn somebody_else_s_file_is_refused() {
         .unwrap();
     let error = Sandbox::open(place.options()).await.unwrap_err();
     assert!(matches!(error, OpenError::File { .. }), "{error}");
+}
+
+/// Runs statements on the file behind the sandbox's back.
+async fn run(place: &Place, sql: &'static str) {
+    let url = format!("sqlite://{}", place.file().display());
+    let mut conn = SqliteConnection::connect(&url).await.unwrap();
+    sqlx::raw_sql(sql).execute(&mut conn).await.unwrap();
+    conn.close().await.unwrap();
+}
+
+/// What the file's tables are made of.
+async fn tables(place: &Place) -> Vec<String> {
+    let url = format!("sqlite://{}", place.file().display());
+    let mut conn = SqliteConnection::connect(&url).await.unwrap();
+    let made = sqlx::query_scalar("select sql from sqlite_schema where sql is not null order by 1");
+    let made = made.fetch_all(&mut conn).await.unwrap();
+    conn.close().await.unwrap();
+    made
+}
+
+/// Takes away what version 3 has beside version 2.
+const BACK_TO_2: &str =
+    "drop table bank_change_order; drop table change_log; update erp set version = 2";
+
+#[tokio::test]
+async fn a_file_of_the_version_before_is_brought_up_to_date() {
+    let place = Place::new();
+    let before = place.open().await;
+    let order = place.sealed("500.00");
+    let booked = before.register_payment(&order).await.unwrap();
+    before.close().await;
+    let as_new = tables(&place).await;
+    run(&place, BACK_TO_2).await;
+    assert_ne!(tables(&place).await, as_new);
+
+    let after = place.open().await;
+    assert_eq!(after.register_payment(&order).await, Ok(booked), "the order is known");
+    assert_eq!(after.list_changes(&company(), 0, 10).await, Ok(vec![]));
+    after.change_bank_details(&place.change(UNUSED_IBAN)).await.unwrap();
+    assert_eq!(after.list_changes(&company(), 0, 10).await.unwrap().len(), 2);
+    after.close().await;
+    assert_eq!(tables(&place).await, as_new);
+    // Once is enough.
+    let again = place.open().await;
+    assert_eq!(again.list_changes(&company(), 0, 10).await.unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn a_file_of_any_other_version_is_refused() {
+    for version in ["update erp set version = 1", "update erp set version = 4"] {
+        let place = Place::new();
+        place.open().await.close().await;
+        run(&place, version).await;
+        let error = Sandbox::open(place.options()).await.unwrap_err();
+        assert!(matches!(error, OpenError::OtherFile { .. }), "{version}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn a_change_of_details_survives_a_restart() {
+    let place = Place::new();
+    let before = place.open().await;
+    assert_eq!(before.list_changes(&company(), 0, 10).await, Ok(vec![]), "a world is no edit");
+    let order = place.change(UNUSED_IBAN);
+    let changed = before.change_bank_details(&order).await.unwrap();
+    let log = before.list_changes(&company(), 0, 10).await.unwrap();
+    before.close().await;
+    let after = place.open().await;
+    assert_eq!(after.change_bank_details(&order).await, Ok(changed), "the order is known");
+    assert_eq!(after.list_changes(&company(), 0, 10).await, Ok(log));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use countersign_erp_source::{
     Call, CompanyId, Ended, ErpSource, Iban, LookUp, Measured, Observer, OrderError, PayeeVerifier,
-    PaymentOrder, SanctionsScreen,
+    PaymentOrder, Review, SanctionsScreen,
 };
 use countersign_sandbox::{FaultKind, FaultPoint, FaultRequest};
 
-use crate::world::{ACME_IBAN, Place, acme_bill, company};
+use crate::world::{ACME_IBAN, Place, UNUSED_IBAN, acme_bill, company, looking_for};
 
 /// What was told.
 #[derive(Debug, Default)]
@@ -69,6 +69,12 @@ async fn every_call_is_told_once_with_how_it_ended() {
     let wanted =
         LookUp { company: company(), bill: acme_bill(), marker: order.order().marker.clone() };
     measured.look_up(&wanted).await.unwrap();
+    let change = place.change(UNUSED_IBAN);
+    measured.change_bank_details(&change).await.unwrap();
+    measured.look_up_change(&looking_for(&change)).await.unwrap();
+    measured.list_changes(&company(), 0, 10).await.unwrap();
+    let review = Review { company: company(), orders: Vec::new() };
+    measured.review(&review).await.unwrap();
     measured.list_orders("st_none", 0, 10).await.unwrap();
     measured.attest("st_none").await.unwrap();
     measured.list_vendors(&company(), None, 10).await.unwrap();
@@ -77,6 +83,10 @@ async fn every_call_is_told_once_with_how_it_ended() {
     let calls: Vec<Call> = noted.told().into_iter().map(|(call, _)| call).collect();
     let expected = [
         Call::LookUp,
+        Call::ChangeBankDetails,
+        Call::LookUpChange,
+        Call::ListChanges,
+        Call::Review,
         Call::ListOrders,
         Call::Attest,
         Call::ListVendors,

@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use countersign_erp_source::{
-    AccountId, Amount, BillId, Clock, CompanyId, Currency, ErpCompanyId, Iban, JournalId, Marker,
-    PaymentOrder, SealKey, SealedOrder, Timestamp, VendorId,
+    AccountId, AccountNumber, Amount, BankChange, BillId, ChangeLookUp, Clock, CompanyId, Currency,
+    ErpCompanyId, Iban, JournalId, Marker, OldAccount, PaymentOrder, SealKey, SealedBankChange,
+    SealedOrder, Timestamp, VendorId,
 };
 use countersign_sandbox::{Options, Sandbox};
 
@@ -124,10 +125,8 @@ impl Place {
     pub(crate) fn order(&self, amount: &str) -> PaymentOrder {
         let eur = Currency::from_code("EUR").unwrap();
         let seq = self.count();
-        let mut marker = [0; 16];
-        marker[..8].copy_from_slice(&seq.to_be_bytes());
         PaymentOrder {
-            marker: Marker::from_bytes(marker),
+            marker: marker(seq),
             store: "st_1".to_owned(),
             seq,
             company: company(),
@@ -146,9 +145,44 @@ impl Place {
         }
     }
 
+    /// A change of ACME's account, each with its own marker and number.
+    pub(crate) fn change(&self, new_iban: &str) -> SealedBankChange {
+        let seq = self.count();
+        self.key.seal(BankChange {
+            marker: marker(seq),
+            store: "st_1".to_owned(),
+            seq,
+            company: company(),
+            erp_company: ErpCompanyId::new("blue-sparrow").unwrap(),
+            vendor: VendorId::new("V-100").unwrap(),
+            old: Some(OldAccount {
+                account: AccountId::new("V-100/1").unwrap(),
+                number: AccountNumber::from_erp(ACME_IBAN),
+            }),
+            new_iban: Iban::parse(new_iban).unwrap(),
+            not_after: self.clock.now().plus(Duration::from_mins(5)),
+        })
+    }
+
     pub(crate) fn sealed(&self, amount: &str) -> SealedOrder {
         self.key.seal(self.order(amount))
     }
+}
+
+/// What looks for that change.
+pub(crate) fn looking_for(change: &SealedBankChange) -> ChangeLookUp {
+    let order = change.order();
+    ChangeLookUp {
+        company: order.company.clone(),
+        vendor: order.vendor.clone(),
+        marker: order.marker.clone(),
+    }
+}
+
+fn marker(seq: u64) -> Marker {
+    let mut marker = [0; 16];
+    marker[..8].copy_from_slice(&seq.to_be_bytes());
+    Marker::from_bytes(marker)
 }
 
 pub(crate) fn company() -> CompanyId {
