@@ -8,8 +8,10 @@ use crate::domain::names::{AlarmId, Name};
 use crate::domain::operation::Operation;
 use crate::domain::role::Role;
 use crate::receipts::{Receipt, ReceiptKind};
-use crate::store::freezes::{self, Alarm, Closed};
+use crate::store::freezes::{self, Closed};
 use crate::store::{StoreError, Unit, people};
+
+pub use crate::store::freezes::Alarm;
 
 /// Why an alarm was not closed.
 #[derive(Debug, thiserror::Error)]

@@ -9,8 +9,10 @@ use crate::domain::operation::Operation;
 use crate::domain::role::Role;
 use crate::ids::{self, NoRandomness, Randomness};
 use crate::receipts::{Receipt, ReceiptKind};
-use crate::store::freezes::{self, Alarm, Freeze, FreezeScope};
+use crate::store::freezes::{self, Alarm};
 use crate::store::{Store, StoreError, Unit, operations, people, votes};
+
+pub use crate::store::freezes::{Freeze, FreezeScope};
 
 /// An alarm that freezes by itself.
 #[derive(Debug, Clone)]

@@ -18,9 +18,8 @@ use super::query::{List, NoParams, Segments};
 use crate::domain::names::{AlarmId, FreezeId, OperationId};
 use crate::domain::reason::Reason;
 use crate::gateway::Gateway;
-use crate::gateway::alarm::AlarmError;
-use crate::gateway::freeze::{ByHumanError, HumanScope};
-use crate::store::freezes::{Alarm, Freeze, FreezeScope};
+use crate::gateway::alarm::{Alarm, AlarmError};
+use crate::gateway::freeze::{ByHumanError, Freeze, FreezeScope, HumanScope};
 
 #[derive(Debug, Serialize)]
 struct AlarmView<'a> {

@@ -18,7 +18,7 @@ use super::operations::to_its_end;
 use super::problem::{self, Problem};
 use super::query::Segments;
 use crate::ap::reading::Eyes;
-use crate::ap::vendor::callback::{self, Call, CallbackError};
+use crate::ap::vendor::callback::{self, Call, CallbackError, Outcome};
 use crate::ap::vendor::history::HistoryView;
 use crate::ap::{CONFIRM_BANK_DETAILS, CONFIRM_PHONE};
 use crate::domain::reason::Reason;
@@ -26,7 +26,6 @@ use crate::domain::role::Role;
 use crate::gateway::Gateway;
 use crate::gateway::contract::Proposal;
 use crate::gateway::sessions::Human;
-use crate::store::callbacks::Outcome;
 
 /// What the body of a call-back may hold.
 const CALL: [&str; 7] = [

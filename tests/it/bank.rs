@@ -193,7 +193,10 @@ async fn a_call_back_is_spent_once_and_for_one_account() {
     let paul = bank.daemon().sign_in("paul").await;
     approve(&paul, &pending).await.is_executed();
     // Somebody takes the change back in the ERP; the call-back is spent.
-    bank.daemon().put_vendor("V-100", json!({ "iban": ACME })).await;
+    let back = json!({ "accounts": [
+        { "iban": ACME, "active": true }, { "iban": NEW, "active": false },
+    ] });
+    bank.daemon().put_vendor("V-100", back).await;
     bank.ask("k5", NEW).await.is_denied(403, "policy", "bank-change-needs-callback");
 }
 

@@ -18,9 +18,11 @@ use crate::gateway::pack::{raise_alarm, refuse_waiting};
 use crate::ids;
 use crate::receipts::{Receipt, ReceiptKind};
 use crate::store::baseline::{self, BaselinePhone};
-use crate::store::callbacks::{self, Callback, CallbackState, Outcome};
+use crate::store::callbacks::{self, Callback, CallbackState};
 use crate::store::freezes::Alarm;
 use crate::store::{Conn, StoreError, Unit, operations};
+
+pub use crate::store::callbacks::Outcome;
 
 /// How long a call-back counts.
 const COUNTS_FOR: Duration = Duration::from_hours(30 * 24);

@@ -163,7 +163,9 @@ fn no_policy_can_be_taken_away_unnoticed() {
 #[test]
 fn each_rule_is_the_only_reason_of_some_case() {
     let files = CaseFile::all();
-    for id in Policies::embedded().unwrap().ids() {
+    // A permit is the reason where nobody is needed, and a change of details always needs two.
+    let needs_nobody = |id: &&str| !id.ends_with("-permitted") || *id == "invoice-pay-permitted";
+    for id in Policies::embedded().unwrap().ids().filter(needs_nobody) {
         let mut cases = files.iter().flat_map(|file| &file.cases);
         assert!(cases.any(|case| case.reasons == [id]), "no case is about `{id}` alone");
     }
