@@ -26,7 +26,7 @@ use crate::ids::{Randomness, SystemRandomness};
 use crate::keys::Keys;
 use crate::metrics::Metrics;
 use crate::settings::{ErpKind, Login, OdooSettings, ProviderKind, Settings};
-use crate::store::{Role, Store, StoreOptions};
+use crate::store::{Role, Store, StoreError, StoreOptions};
 use crate::worker::{Sync, Workers};
 
 pub use control::Control;
@@ -92,7 +92,7 @@ impl Base {
             metrics: metrics.clone(),
             role,
         };
-        let store = Store::open(options).await.context("`store.url`")?;
+        let store = Store::open(options).await.map_err(naming_key)?;
         let randomness = Arc::new(SystemRandomness::default());
         Ok(Self { settings, keys, clock, sandbox, store, metrics, randomness })
     }
@@ -118,6 +118,13 @@ impl Base {
         let folder = self.settings.path(&self.settings.policy.dir);
         Policies::load(&folder).context("`policy.dir`")
     }
+}
+
+/// Names the key of the configuration that a store which does not open is about.
+fn naming_key(error: StoreError) -> anyhow::Error {
+    let of_checkpoint = matches!(&error, StoreError::Open(why) if why.is_of_checkpoint());
+    let key = if of_checkpoint { "`receipts.checkpoint_file`" } else { "`store.url`" };
+    anyhow::Error::new(error).context(key)
 }
 
 async fn open_sandbox(settings: &Settings, keys: &Keys) -> anyhow::Result<Option<Sandbox>> {

@@ -173,5 +173,5 @@ fn note(metrics: &Metrics, seq: Option<i64>, fault: Option<&str>, failed_before:
 }
 
 fn refusal(path: &Path, source: std::io::Error) -> OpenRefusal {
-    OpenRefusal::File { path: path.to_owned(), source: Fault::new(source) }
+    OpenRefusal::Checkpoint { path: path.to_owned(), source: Fault::new(source) }
 }

@@ -77,6 +77,12 @@ pub enum OpenRefusal {
         "the newest head of store `{store}` is signed by ledger key `{found}`, but the key given is `{given}`"
     )]
     OtherKey { store: String, found: String, given: String },
+    #[error("cannot use the checkpoint file `{}`", path.display())]
+    Checkpoint {
+        path: PathBuf,
+        #[source]
+        source: Fault,
+    },
     #[error("the checkpoint file `{}` cannot be believed", path.display())]
     CheckpointUnreadable {
         path: PathBuf,
@@ -109,7 +115,20 @@ impl std::fmt::Display for Fault {
 
 impl std::error::Error for Fault {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.0.source()
+        // What sqlx prints of an error has its cause in it already.
+        if self.0.is::<sqlx::Error>() { None } else { self.0.source() }
+    }
+}
+
+impl OpenRefusal {
+    /// Whether it is the checkpoint file that cannot be used, and not the store.
+    pub fn is_of_checkpoint(&self) -> bool {
+        matches!(
+            self,
+            Self::Checkpoint { .. }
+                | Self::CheckpointUnreadable { .. }
+                | Self::CheckpointOfOtherStore { .. }
+        )
     }
 }
 

@@ -71,6 +71,25 @@ fn wrong_usage_and_wrong_configuration_have_codes_of_their_own() {
     assert!(error.contains("colours") && error.contains("countersign.toml"), "{error}");
 }
 
+#[test]
+fn a_store_or_a_checkpoint_that_cannot_be_used_is_named_by_its_own_key() {
+    let installation = Installation::new();
+    let file = installation.path("countersign.toml");
+    let whole = std::fs::read_to_string(&file).unwrap();
+    let refused = |from: &str, to: &str| {
+        let text = whole.replace(from, to);
+        assert_ne!(text, whole, "nothing to replace");
+        std::fs::write(&file, text).unwrap();
+        let output = installation.run(&["user", "list"], "");
+        assert_eq!(output.status.code(), Some(1));
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let said = refused("checkpoint.txt", "nowhere/checkpoint.txt");
+    assert!(said.contains("`receipts.checkpoint_file`: cannot use the checkpoint file"), "{said}");
+    let said = refused("sqlite://", "sqlite://nowhere/");
+    assert!(said.contains("`store.url`: cannot use"), "{said}");
+}
+
 #[tokio::test]
 async fn a_healthcheck_asks_the_daemon_that_listens_there() {
     let installation = Installation::new();

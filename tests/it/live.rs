@@ -5,6 +5,7 @@
 //! vendors and bills of its own; what is prepared in Odoo is prepared once, under a lock. What was
 //! booked is read from Odoo itself, by its administrator, and never from the daemon's word.
 
+mod approving;
 mod attacks;
 mod beside;
 mod crashes;

@@ -5,7 +5,7 @@ use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
 use super::people::{CONTACT_MANAGER, overwrite_account};
-use super::scene::{House, Payable, Scene, mandate, new_iban};
+use super::scene::{House, Payable, Scene, executed, mandate, new_iban};
 
 /// What Odoo let that person do. The answer itself says little: methods that return nothing are
 /// reported as failed after they worked.
@@ -46,7 +46,7 @@ async fn reader_and_payer_cannot_alter_or_add_an_account() {
         }
     }
     let house = scene.house(&[&payable]).await;
-    house.agent.propose("k", &payable.whole()).await.is_executed();
+    executed(&house.agent, house.agent.propose("k", &payable.whole()).await).await;
     scene.assert_paid_once(&payable).await;
 }
 
@@ -87,8 +87,7 @@ async fn a_clerk_who_erases_what_he_can_gets_no_second_payment() {
     let Some(scene) = Scene::enter().await else { return };
     let payable = scene.payable("120.00").await;
     let house = scene.house(&[&payable]).await;
-    let paid = house.agent.propose("k", &payable.whole()).await;
-    paid.is_executed();
+    let paid = executed(&house.agent, house.agent.propose("k", &payable.whole()).await).await;
     let payment: i32 = paid.text("/result/payment_ref").parse().unwrap();
     let clerk = scene.person("billing", &["account.group_account_invoice"]).await;
 
@@ -133,7 +132,7 @@ async fn a_bill_with_a_forged_total_is_not_paid_and_not_paid_again() {
     let (forged, paid) = (scene.payable("90.00").await, scene.payable("91.00").await);
     let house = scene.house(&[&forged, &paid]).await;
     let clerk = scene.person("clerk", &["account.group_account_manager"]).await;
-    house.agent.propose("paid", &paid.whole()).await.is_executed();
+    executed(&house.agent, house.agent.propose("paid", &paid.whole()).await).await;
     for payable in [&forged, &paid] {
         let figures = json!({
             "amount_total": "900.00", "amount_residual": "900.00", "payment_state": "not_paid",

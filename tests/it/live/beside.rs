@@ -4,7 +4,7 @@
 use countersign_odoo::seed::{BillSeed, VendorSeed};
 use serde_json::json;
 
-use super::scene::{House, Payable, Scene};
+use super::scene::{House, Payable, Scene, executed};
 use crate::daemon::Answer;
 
 async fn enter(scene: &Scene, payable: &Payable, reference: &str, total: &str, date: &str) -> i32 {
@@ -45,7 +45,7 @@ async fn a_bill_that_was_entered_twice_is_paid_once() {
     denied.is_denied(403, "policy", "likely-duplicate-never-paid");
     scene.withdraw(twin).await;
     assert_eq!(attention(&house, payable.bill).await, json!([]));
-    house.agent.propose("b", &payable.whole()).await.is_executed();
+    executed(&house.agent, house.agent.propose("b", &payable.whole()).await).await;
     // What was paid counts, though somebody rewrites its reference in Odoo.
     let edit = json!([[payable.bill], { "ref": "rewritten" }]);
     scene.call::<bool>("account.move", "write", edit).await;
@@ -67,15 +67,7 @@ async fn the_same_total_a_credit_note_and_a_shared_account_take_four_eyes() {
     );
     let billed = scene.dated(similar.bill).await;
     enter(&scene, &similar, "X-1", "191.00", &billed).await;
-    let note = json!([{
-        "move_type": "in_refund", "partner_id": credited.vendor.vendor, "ref": "CN-1",
-        "invoice_date": billed,
-        "invoice_line_ids": [[0, 0, {
-            "name": "Returned", "quantity": 1, "price_unit": "4.00", "tax_ids": [[6, 0, []]],
-        }]],
-    }]);
-    let note: i32 = scene.call("account.move", "create", note).await;
-    let _posted: bool = scene.call("account.move", "action_post", json!([[note]])).await;
+    scene.credit_note(&credited, "4.00").await;
     let house = scene.house(&[&similar, &credited, &shared]).await;
     let answer = house.agent.propose("a", &similar.whole()).await;
     waits_for_four_eyes(&answer, "similar-bill-needs-four-eyes");

@@ -3,7 +3,7 @@
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
-use super::scene::{Scene, mandate};
+use super::scene::{Scene, executed, mandate};
 use crate::daemon::{Daemon, http};
 
 const PAY: &str = "Countersign: pay a bill";
@@ -42,7 +42,7 @@ async fn is_seen_and_repaired(method: &str, values: impl Fn(i32, &str) -> Value)
 
     scene.install(&installation);
     daemon.until_ready().await;
-    agent.propose("k", &payable.whole()).await.is_executed();
+    executed(&agent, agent.propose("k", &payable.whole()).await).await;
     scene.assert_paid_once(&payable).await;
 }
 

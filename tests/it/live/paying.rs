@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::scene::{Scene, mandate};
+use super::scene::{Scene, executed, mandate};
 use crate::daemon::pay_to;
 
 /// A valid number that no vendor has.
@@ -22,10 +22,9 @@ async fn an_agent_pays_both_bills_and_odoo_holds_two_reconciled_payments() {
         assert_eq!(listed.text("/items/0/amount_due"), payable.total);
         assert_eq!(listed.json["items"][0]["attention"], json!([]), "{}", listed.json);
     }
-    house.agent.propose("a", &acme.whole()).await.is_executed();
+    executed(&house.agent, house.agent.propose("a", &acme.whole()).await).await;
     let named = globex.to(&json!(globex.iban));
-    let paid = house.agent.propose("b", &named).await;
-    paid.is_executed();
+    let paid = executed(&house.agent, house.agent.propose("b", &named).await).await;
     assert_eq!(paid.text("/result/amount_due"), "0.00");
     assert_eq!(paid.text("/result/bill_state"), "paid");
     scene.assert_paid_once(&acme).await;
@@ -62,7 +61,7 @@ async fn a_second_try_is_refused() {
     let Some(scene) = Scene::enter().await else { return };
     let payable = scene.payable("77.00").await;
     let house = scene.house(&[&payable]).await;
-    house.agent.propose("a", &payable.whole()).await.is_executed();
+    executed(&house.agent, house.agent.propose("a", &payable.whole()).await).await;
     let again = house.agent.propose("b", &payable.whole()).await;
     again.is_denied(403, "execution", "already_paid");
     let replayed = house.agent.propose("a", &payable.whole()).await;

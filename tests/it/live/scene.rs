@@ -21,7 +21,7 @@ use secrecy::SecretString;
 use serde_json::{Value, json};
 
 use super::people::{Books, Payment};
-use crate::daemon::{Agent, COMPANY, Daemon, Installation, pay_to};
+use crate::daemon::{Agent, Answer, COMPANY, Daemon, Installation, pay_to};
 
 const CONFIGURATION: &str = include_str!("../../../examples/odoo/countersign.toml");
 
@@ -150,13 +150,51 @@ impl Scene {
         found[0].invoice_date.clone()
     }
 
+    /// A posted credit note of that vendor's.
+    pub(super) async fn credit_note(&self, payable: &Payable, total: &str) -> i32 {
+        let line = json!({
+            "name": "Returned", "quantity": 1, "price_unit": total, "tax_ids": [[6, 0, []]],
+        });
+        let note = json!([{
+            "move_type": "in_refund", "partner_id": payable.vendor.vendor, "ref": "CN-1",
+            "invoice_date": self.dated(payable.bill).await, "invoice_line_ids": [[0, 0, line]],
+        }]);
+        let note: i32 = self.call("account.move", "create", note).await;
+        self.call::<bool>("account.move", "action_post", json!([[note]])).await;
+        note
+    }
+
+    /// Somebody uses a credit note up for that vendor's bill.
+    pub(super) async fn use_up(&self, payable: &Payable, note: i32) {
+        let lines = json!([[
+            ["move_id", "in", [payable.bill, note]],
+            ["account_id.account_type", "=", "liability_payable"],
+        ]]);
+        let lines: Vec<i32> = self.call("account.move.line", "search", lines).await;
+        self.tries("account.move.line", "reconcile", json!([lines])).await;
+    }
+
+    /// Somebody pays a vendor by hand, and not for a bill.
+    pub(super) async fn paid_ahead(&self, payable: &Payable, amount: &str) {
+        let values = json!([{
+            "payment_type": "outbound", "partner_type": "supplier",
+            "partner_id": payable.vendor.vendor, "amount": amount,
+            "partner_bank_id": payable.vendor.account,
+        }]);
+        let payment: i32 = self.call("account.payment", "create", values).await;
+        self.tries("account.payment", "action_post", json!([[payment]])).await;
+    }
+
     /// Somebody withdraws a bill.
     pub(super) async fn withdraw(&self, bill: i32) {
         for method in ["button_draft", "button_cancel"] {
-            // Methods that return nothing are reported as failed after they worked.
-            let answer = self.books.admin.call::<bool>("account.move", method, json!([[bill]]));
-            drop(answer.await);
+            self.tries("account.move", method, json!([[bill]])).await;
         }
+    }
+
+    /// What returns nothing in Odoo, and is therefore reported as failed after it worked.
+    async fn tries(&self, model: &str, method: &str, args: Value) {
+        drop(self.books.admin.call::<bool>(model, method, args).await);
     }
 
     /// What an administrator does in Odoo.
@@ -246,6 +284,17 @@ impl Payable {
     pub(super) fn to(&self, payee: &Value) -> Value {
         pay_to(&self.bill.to_string(), payee, &self.total)
     }
+}
+
+/// The operation when it is executed: a busy Odoo may leave it executing for longer than the call
+/// that began it waits.
+pub(super) async fn executed(caller: &Agent, answer: Answer) -> Answer {
+    let status = answer.text("/status");
+    assert!(["executing", "executed"].contains(&status.as_str()), "{}", answer.json);
+    let path = format!("/v1/operations/{}?wait=50s", answer.text("/id"));
+    let ended = caller.get(&path).await;
+    assert_eq!(ended.text("/status"), "executed", "{}", ended.json);
+    ended
 }
 
 /// A mandate of marie's for that agent.
