@@ -142,6 +142,20 @@ impl Agent {
     /// # Errors
     /// As of [`Agent::send`].
     pub async fn propose(&self, key: &str, proposal: &Value) -> anyhow::Result<Outcome> {
+        Ok(Outcome::of(&self.propose_whole(key, proposal).await?))
+    }
+
+    /// The same caller under another mandate.
+    #[must_use]
+    pub fn with_token(&self, token: &str) -> Self {
+        Self { http: self.http.clone(), base: self.base.clone(), token: token.to_owned() }
+    }
+
+    /// The same as [`Agent::propose`], with the whole operation.
+    ///
+    /// # Errors
+    /// As of [`Agent::send`].
+    pub async fn propose_whole(&self, key: &str, proposal: &Value) -> anyhow::Result<Value> {
         let request = self
             .http
             .post(self.url("/v1/operations"))
@@ -153,7 +167,7 @@ impl Agent {
             let path = format!("/v1/operations/{}?wait=30s", text(&operation, "/id"));
             operation = self.send(self.http.get(self.url(&path))).await?;
         }
-        Ok(Outcome::of(&operation))
+        Ok(operation)
     }
 }
 

@@ -1,6 +1,7 @@
 //! `demo`: the whole story on the embedded sandbox, in a folder of its own. A company, an inbox
 //! with a "we changed banks" email, and an agent that obeys it to the letter over real HTTP.
 
+mod change;
 mod story;
 
 use std::fs;
@@ -58,6 +59,7 @@ fn prepare(folder: &Path) -> anyhow::Result<Settings> {
 /// What the operator does on the host: a principal, and a mandate that she grants.
 fn mandate(operator: &Operator) -> anyhow::Result<String> {
     operator.run(&ADD_PRINCIPAL, PRINCIPALS_PASSWORD)?;
+    change::people(operator)?;
     Ok(operator.run(&issue_mandate(SOURCE), "")?.trim().to_owned())
 }
 
@@ -69,7 +71,7 @@ async fn play(
 ) -> anyhow::Result<()> {
     let agent = Agent::new(&format!("http://{}", daemon.address()), token)?;
     agent.until_ready(READY_WITHIN).await?;
-    say("Blue Sparrow SAS has four open bills. This morning's inbox holds one email:\n")?;
+    say("Blue Sparrow SAS has five open bills. This morning's inbox holds one email:\n")?;
     for line in EMAIL.lines() {
         say(format!("    | {line}"))?;
     }
@@ -84,6 +86,16 @@ async fn play(
         rows.push(row(&act, &outcome));
     }
     table(&["WHAT THE AGENT DOES", "WITHOUT COUNTERSIGN", "WITH COUNTERSIGN"], &rows)?;
+    say("\nAnother vendor, Umbrella, really changes banks. This is how that goes:\n")?;
+    let steps = change::play(&agent, operator, SOURCE).await?;
+    let shown: Vec<Vec<String>> = steps
+        .iter()
+        .map(|step| vec![step.who.to_owned(), step.what.to_owned(), step.came.clone()])
+        .collect();
+    table(&["WHO", "DOES", "WHAT COMES OF IT"], &shown)?;
+    for step in steps.iter().filter(|step| !step.is_as_it_must_be()) {
+        wrong.push(format!("{} {}: {}", step.who, step.what, step.came));
+    }
     let payments = story::payments(&agent).await?;
     say("\nPayments in the ERP:\n")?;
     let paid: Vec<Vec<String>> = payments.iter().map(payment_row).collect();

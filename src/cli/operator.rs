@@ -16,7 +16,7 @@ pub const PRINCIPALS_PASSWORD: &str = "correct horse battery";
 pub const COMPANY: &str = "blue-sparrow";
 
 /// Issues a mandate of marie's for eight hours, to pay from that account. Prints the token.
-pub fn issue_mandate(source_account: &str) -> [&str; 18] {
+pub fn issue_mandate(source_account: &str) -> [&str; 19] {
     [
         "mandate",
         "issue",
@@ -28,6 +28,7 @@ pub fn issue_mandate(source_account: &str) -> [&str; 18] {
         COMPANY,
         "--scope",
         "invoice.pay",
+        "vendor.update_bank_details",
         "--source-account",
         source_account,
         "--currency",

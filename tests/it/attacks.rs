@@ -123,8 +123,17 @@ async fn under_such_a_policy_an_honest_bill_is_paid() {
 }
 
 #[tokio::test]
+async fn no_policy_opens_a_change_of_bank_details_without_a_call_back() {
+    let (installation, daemon, _) = permissive("").await;
+    let agent = daemon.agent(&installation.mandate(&["--scope", "vendor.update_bank_details"]));
+    let denied = agent.propose("k", &crate::bank::change("V-100", crate::bank::NEW)).await;
+    denied.is_denied(403, "policy", "floor_no_callback");
+}
+
+#[tokio::test]
 async fn a_forbid_that_fails_to_evaluate_denies() {
-    let overflow = "@id(\"overflows\")\n@reason(\"none\")\nforbid (principal, action, resource)\n\
+    let overflow = "@id(\"overflows\")\n@reason(\"none\")\n\
+                    forbid (principal, action == Action::\"invoice.pay\", resource)\n\
                     when { context.amount_e2 * 9223372036854775807 > 0 };\n";
     let (_installation, daemon, agent) = permissive(overflow).await;
     let answer = agent.propose("k", &pay("INV-1", "V-100", "1200.00")).await;

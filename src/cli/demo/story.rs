@@ -112,8 +112,8 @@ fn obeying_the_email() -> Vec<Act> {
         refused(
             "asks to change ACME's bank details",
             "all bills to the thief",
-            "contract",
-            "unknown_action",
+            "policy",
+            "bank-change-needs-callback",
             json!({ "action": "vendor.update_bank_details", "args": {
                 "vendor_id": "V-100", "new_iban": EMAILS, "reason": "we changed banks" } }),
         ),
