@@ -31,6 +31,8 @@ use crate::store::Store;
 
 /// The action that pays a vendor bill; also its scope.
 pub const INVOICE_PAY: &str = "invoice.pay";
+/// Its arguments, all required.
+pub const INVOICE_PAY_ARGUMENTS: &[&str] = &invoice_pay::ARGUMENTS;
 
 /// What the pack works with.
 #[derive(Debug, Clone)]
@@ -106,7 +108,7 @@ impl Pack for AccountsPayable {
 
     fn arguments(&self, action: &str) -> &'static [&'static str] {
         match action {
-            INVOICE_PAY => &invoice_pay::ARGUMENTS,
+            INVOICE_PAY => INVOICE_PAY_ARGUMENTS,
             _ => &[],
         }
     }

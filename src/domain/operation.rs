@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use countersign_erp_source::{Amount, CompanyId, Timestamp};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::decision::{Effect, Level, Stage};
@@ -98,7 +99,7 @@ impl Status {
 }
 
 /// Where the value of a parameter came from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
     /// A claim of the mandate.
@@ -289,7 +290,8 @@ pub struct ReceiptRef {
 }
 
 /// What the ERP holds for an executed operation, as read back.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Result")]
 pub struct OperationResult {
     /// The payment's id.
     pub payment_ref: String,

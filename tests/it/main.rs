@@ -17,6 +17,8 @@ mod compose;
 #[cfg(test)]
 mod daemon;
 #[cfg(test)]
+mod described;
+#[cfg(test)]
 mod duplicates;
 #[cfg(test)]
 mod exactly_once;
@@ -36,6 +38,8 @@ mod live;
 mod log;
 #[cfg(test)]
 mod metrics;
+#[cfg(test)]
+mod openapi;
 #[cfg(test)]
 mod oracle;
 #[cfg(test)]
