@@ -27,6 +27,8 @@ mod examples;
 #[cfg(test)]
 mod facts;
 #[cfg(test)]
+mod fuzzed;
+#[cfg(test)]
 mod hostile;
 #[cfg(test)]
 mod http;
