@@ -36,9 +36,13 @@ use crate::store::{Store, StoreError, Unit};
 
 /// The action that pays a vendor bill; also its scope.
 pub const INVOICE_PAY: &str = "invoice.pay";
+/// Its arguments, all required.
+pub const INVOICE_PAY_ARGUMENTS: &[&str] = &invoice_pay::ARGUMENTS;
 
 /// The action that changes a vendor's bank details; also its scope.
 pub const UPDATE_BANK_DETAILS: &str = "vendor.update_bank_details";
+/// Its arguments, all required.
+pub const UPDATE_BANK_DETAILS_ARGUMENTS: &[&str] = &vendor::account::CHANGE;
 
 /// The action by which a human makes an account that is on file in the ERP the baseline.
 pub const CONFIRM_BANK_DETAILS: &str = "vendor.confirm_bank_details";
@@ -126,8 +130,8 @@ impl Pack for AccountsPayable {
 
     fn arguments(&self, action: &str) -> &'static [&'static str] {
         match action {
-            INVOICE_PAY => &invoice_pay::ARGUMENTS,
-            UPDATE_BANK_DETAILS => &vendor::account::CHANGE,
+            INVOICE_PAY => INVOICE_PAY_ARGUMENTS,
+            UPDATE_BANK_DETAILS => UPDATE_BANK_DETAILS_ARGUMENTS,
             CONFIRM_BANK_DETAILS => &vendor::account::CONFIRM,
             CONFIRM_PHONE => &vendor::phone::ARGUMENTS,
             _ => &[],

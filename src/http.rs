@@ -7,11 +7,15 @@
 mod alarms;
 mod approvals;
 mod body;
+mod call;
 mod caller;
+mod code;
 mod company;
+mod document;
 mod duplicates;
 mod envelope;
 mod fields;
+mod forms;
 mod health;
 mod hosts;
 mod mandates;
@@ -23,9 +27,11 @@ mod query;
 mod rates;
 mod readings;
 mod receipts;
+mod routes;
 mod sandbox;
 mod serve;
 mod sessions;
+mod shapes;
 mod vendors;
 
 use std::fmt;
@@ -34,9 +40,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use axum::Router;
+use axum::body::Bytes;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::from_fn_with_state;
-use axum::routing::{delete, get, post};
+use serde_json::Value;
 use tower_http::catch_panic::CatchPanicLayer;
 
 use crate::ap::AccountsPayable;
@@ -45,11 +52,12 @@ use crate::gateway::refusals::Refusals;
 
 pub use hosts::{BadPublicUrl, Hosts, hosts};
 pub use rates::Limits;
-pub use sandbox::{SandboxAnswer, SandboxControl, SandboxError};
+pub use sandbox::{SandboxAnswer, SandboxControl, SandboxError, SandboxShape, SandboxShapes};
 pub use serve::serve;
 
 use problem::Problem;
 use rates::Rates;
+use routes::Routes;
 
 /// Whether the daemon around the API is ready to pay.
 #[async_trait]
@@ -98,6 +106,8 @@ struct Shared(Arc<Inner>);
 struct Inner {
     state: HttpState,
     rates: Rates,
+    /// The description of the API, as text.
+    document: Bytes,
 }
 
 impl Shared {
@@ -112,19 +122,13 @@ impl Shared {
 
 /// All routes, each behind the same door.
 pub fn router(state: HttpState) -> Router {
-    let with_sandbox = state.sandbox.is_some();
-    let rates = Rates::new(state.limits);
-    let shared = Shared(Arc::new(Inner { state, rates }));
-    let mut routes = Router::new()
-        .route("/healthz", get(health::live))
-        .route("/readyz", get(health::ready))
-        .route("/metrics", get(health::metrics))
-        .merge(agents())
-        .merge(humans());
-    if with_sandbox {
-        routes = routes.merge(sandbox::routes());
-    }
+    let shapes = state.sandbox.as_ref().map(|sandbox| sandbox.shapes());
+    let routes = all(shapes.is_some());
+    let document = document::of(routes.calls(), &state.public_url, shapes);
+    let (rates, document) = (Rates::new(state.limits), document.to_string().into());
+    let shared = Shared(Arc::new(Inner { state, rates, document }));
     routes
+        .into_router()
         .fallback(async || Problem::no_such_route())
         .method_not_allowed_fallback(async || Problem::wrong_method())
         .layer(DefaultBodyLimit::max(body::BYTES_MAX))
@@ -133,41 +137,73 @@ pub fn router(state: HttpState) -> Router {
         .with_state(shared)
 }
 
+/// The description of the API (OpenAPI 3.1) as a daemon known as `public_url` serves it, with the
+/// sandbox's control surface where there is one.
+pub fn description(public_url: &str, sandbox: Option<SandboxShapes>) -> Value {
+    document::of(all(sandbox.is_some()).calls(), public_url, sandbox)
+}
+
+fn all(with_sandbox: bool) -> Routes {
+    let routes = humans(agents(operators(Routes::new())));
+    if with_sandbox { sandbox::routes(routes) } else { routes }
+}
+
+/// What anybody may ask.
+fn operators(routes: Routes) -> Routes {
+    routes
+        .get("/healthz", health::LIVE, health::live)
+        .get("/readyz", health::READY, health::ready)
+        .get("/metrics", health::METRICS, health::metrics)
+        .get("/v1/openapi.json", document::DOCUMENT, document::document)
+}
+
 /// The calls of agents (API 3). What reads bills, vendors and operations is humans' as well.
-fn agents() -> Router<Shared> {
-    Router::new()
-        .route("/v1/bills", get(readings::bills))
-        .route("/v1/bills/{invoice_ref}", get(readings::bill))
-        .route("/v1/vendors/{vendor_id}", get(readings::vendor))
-        .route("/v1/mandates/current", get(readings::mandate))
-        .route("/v1/operations", get(operations::list).post(operations::propose))
-        .route("/v1/operations/{id}", get(operations::follow))
-        .route("/v1/operations/{id}/commit", post(operations::commit))
-        .route("/v1/operations/{id}/cancel", post(operations::cancel))
+fn agents(routes: Routes) -> Routes {
+    routes
+        .get("/v1/bills", readings::BILLS, readings::bills)
+        .get("/v1/bills/{invoice_ref}", readings::BILL, readings::bill)
+        .get("/v1/vendors/{vendor_id}", readings::VENDOR, readings::vendor)
+        .get("/v1/mandates/current", readings::MANDATE, readings::mandate)
+        .get("/v1/operations", operations::LIST, operations::list)
+        .post("/v1/operations", operations::PROPOSE, operations::propose)
+        .get("/v1/operations/{id}", operations::FOLLOW, operations::follow)
+        .post("/v1/operations/{id}/commit", operations::COMMIT, operations::commit)
+        .post("/v1/operations/{id}/cancel", operations::CANCEL, operations::cancel)
 }
 
 /// The calls of humans (API 4). None of them is an agent's.
-fn humans() -> Router<Shared> {
-    Router::new()
-        .route("/v1/sessions", post(sessions::sign_in))
-        .route("/v1/sessions/current", delete(sessions::sign_out))
-        .route("/v1/approvals", get(approvals::list))
-        .route("/v1/operations/{id}/approve", post(approvals::approve))
-        .route("/v1/operations/{id}/reject", post(approvals::reject))
-        .route("/v1/operations/{id}/settle", post(approvals::settle))
-        .route("/v1/vendors/{vendor_id}/callbacks", post(vendors::call))
-        .route("/v1/vendors/{vendor_id}/phone-confirmations", post(vendors::confirm_phone))
-        .route("/v1/vendors/{vendor_id}/bank-confirmations", post(vendors::confirm_account))
-        .route("/v1/vendors/{vendor_id}/bank-history", get(vendors::history))
-        .route("/v1/bills/{invoice_ref}/not-duplicate", post(duplicates::clear))
-        .route("/v1/alarms", get(alarms::list))
-        .route("/v1/alarms/{id}/close", post(alarms::close))
-        .route("/v1/freezes", get(alarms::freezes).post(alarms::freeze))
-        .route("/v1/freezes/{id}", delete(alarms::thaw))
-        .route("/v1/mandates", get(mandates::list).post(mandates::issue))
-        .route("/v1/mandates/{id}/revoke", post(mandates::revoke))
-        .route("/v1/receipts", get(receipts::list))
-        .route("/v1/receipts/{seq}", get(receipts::one))
-        .route("/v1/users", get(people::list).post(people::add))
-        .route("/v1/users/{name}/disable", post(people::disable))
+fn humans(routes: Routes) -> Routes {
+    routes
+        .post("/v1/sessions", sessions::SIGN_IN, sessions::sign_in)
+        .delete("/v1/sessions/current", sessions::SIGN_OUT, sessions::sign_out)
+        .get("/v1/approvals", approvals::LIST, approvals::list)
+        .post("/v1/operations/{id}/approve", approvals::APPROVE, approvals::approve)
+        .post("/v1/operations/{id}/reject", approvals::REJECT, approvals::reject)
+        .post("/v1/operations/{id}/settle", approvals::SETTLE, approvals::settle)
+        .post("/v1/vendors/{vendor_id}/callbacks", vendors::CALL, vendors::call)
+        .post(
+            "/v1/vendors/{vendor_id}/phone-confirmations",
+            vendors::CONFIRM_PHONE,
+            vendors::confirm_phone,
+        )
+        .post(
+            "/v1/vendors/{vendor_id}/bank-confirmations",
+            vendors::CONFIRM_ACCOUNT,
+            vendors::confirm_account,
+        )
+        .get("/v1/vendors/{vendor_id}/bank-history", vendors::HISTORY, vendors::history)
+        .post("/v1/bills/{invoice_ref}/not-duplicate", duplicates::CLEAR, duplicates::clear)
+        .get("/v1/alarms", alarms::LIST, alarms::list)
+        .post("/v1/alarms/{id}/close", alarms::CLOSE, alarms::close)
+        .get("/v1/freezes", alarms::FREEZES, alarms::freezes)
+        .post("/v1/freezes", alarms::FREEZE, alarms::freeze)
+        .delete("/v1/freezes/{id}", alarms::THAW, alarms::thaw)
+        .get("/v1/mandates", mandates::LIST, mandates::list)
+        .post("/v1/mandates", mandates::ISSUE, mandates::issue)
+        .post("/v1/mandates/{id}/revoke", mandates::REVOKE, mandates::revoke)
+        .get("/v1/receipts", receipts::LIST, receipts::list)
+        .get("/v1/receipts/{seq}", receipts::ONE, receipts::one)
+        .get("/v1/users", people::LIST, people::list)
+        .post("/v1/users", people::ADD, people::add)
+        .post("/v1/users/{name}/disable", people::DISABLE, people::disable)
 }

@@ -6,6 +6,7 @@ use countersign_erp_source::{
     Beside, BesideQuery, Bill, BillId, BillKind, BillQuery, BillReading, BillState, CompanyId,
     Document, ReadError, ReferenceKey, Timestamp, Traits, Vendor, VendorAccount, VendorId,
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::duplicates::{self, Record};
@@ -37,8 +38,9 @@ impl Eyes {
 }
 
 /// What deserves a look before a bill is paid (API 3).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(description = "What deserves a look before a bill is paid.")]
 pub enum Attention {
     /// The account is in cooling-off.
     IbanChangedRecently,
@@ -63,7 +65,8 @@ pub enum Attention {
 }
 
 /// A bill.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "Bill")]
 pub struct BillView {
     /// The ERP's id.
     pub invoice_ref: String,
@@ -76,6 +79,7 @@ pub struct BillView {
     /// The vendor's own reference.
     pub vendor_reference: Option<String>,
     /// Its date.
+    #[schemars(with = "Option<String>", extend("format" = "date"))]
     pub date: Option<NaiveDate>,
     /// What is left.
     pub amount_due: String,
@@ -84,8 +88,10 @@ pub struct BillView {
     /// ISO 4217.
     pub currency: &'static str,
     /// When it is due.
+    #[schemars(with = "Option<String>", extend("format" = "date"))]
     pub due_date: Option<NaiveDate>,
-    /// `draft`, `open`, `paid` or `cancelled`.
+    /// How it stands.
+    #[schemars(extend("enum" = ["draft", "open", "paid", "cancelled"]))]
     pub state: &'static str,
     /// Masked for agents; `null` where there is none or it is ambiguous.
     pub payee_iban: Option<String>,
@@ -94,7 +100,8 @@ pub struct BillView {
 }
 
 /// A vendor.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "Vendor")]
 pub struct VendorView {
     /// The ERP's id.
     pub vendor_id: String,

@@ -1,12 +1,17 @@
 //! The sandbox's control surface for HTTP, so that HTTP knows no connector.
 
 use async_trait::async_trait;
-use countersign_sandbox::{ControlError, HandPayment, Sandbox};
+use countersign_erp_source::Timestamp;
+use countersign_sandbox::{
+    BillFields, BillRecord, ControlError, FaultRequest, HandPayment, PaymentRecord, SanctionEntry,
+    Sandbox, VendorFields, VendorRecord, VopEntry,
+};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::http::{SandboxAnswer, SandboxControl, SandboxError};
+use crate::http::{SandboxAnswer, SandboxControl, SandboxError, SandboxShape, SandboxShapes};
 
 /// The control surface.
 #[derive(Debug, Clone)]
@@ -15,13 +20,42 @@ pub struct Control {
 }
 
 /// How far the clock is to move.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Advance {
+    /// A duration like `8d`.
     advance: String,
 }
 
+/// The time.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "SandboxTime")]
+struct Now {
+    #[schemars(with = "String", extend("format" = "date-time"))]
+    now: Timestamp,
+}
+
+fn shape(of: SandboxShape, generator: &mut SchemaGenerator) -> Schema {
+    match of {
+        SandboxShape::Payments => generator.subschema_for::<Vec<PaymentRecord>>(),
+        SandboxShape::Vendor => generator.subschema_for::<VendorRecord>(),
+        SandboxShape::VendorFields => generator.subschema_for::<VendorFields>(),
+        SandboxShape::Bill => generator.subschema_for::<BillRecord>(),
+        SandboxShape::BillFields => generator.subschema_for::<BillFields>(),
+        SandboxShape::HandPayment => generator.subschema_for::<HandPayment>(),
+        SandboxShape::Advance => generator.subschema_for::<Advance>(),
+        SandboxShape::Clock => generator.subschema_for::<Now>(),
+        SandboxShape::VopEntry => generator.subschema_for::<VopEntry>(),
+        SandboxShape::SanctionEntry => generator.subschema_for::<SanctionEntry>(),
+        SandboxShape::Fault => generator.subschema_for::<FaultRequest>(),
+        SandboxShape::Nothing => generator.subschema_for::<()>(),
+    }
+}
+
 impl Control {
+    /// How what is sent to the control surface, and what it answers with, is described.
+    pub const SHAPES: SandboxShapes = shape;
+
     pub(super) fn new(sandbox: Sandbox) -> Self {
         Self { sandbox }
     }
@@ -51,6 +85,10 @@ fn answer<T: Serialize>(done: Result<T, ControlError>) -> SandboxAnswer {
 
 #[async_trait]
 impl SandboxControl for Control {
+    fn shapes(&self) -> SandboxShapes {
+        Self::SHAPES
+    }
+
     async fn payments(&self) -> SandboxAnswer {
         answer(self.sandbox.payments().await)
     }
@@ -79,7 +117,7 @@ impl SandboxControl for Control {
     async fn advance_clock(&self, body: Value) -> SandboxAnswer {
         let moved: Advance = read(body)?;
         let now = self.sandbox.advance_clock(&moved.advance).await;
-        answer(now.map(|now| serde_json::json!({ "now": now })))
+        answer(now.map(|now| Now { now }))
     }
 
     async fn put_vop(&self, body: Value) -> SandboxAnswer {

@@ -24,6 +24,19 @@ pub enum Stage {
 }
 
 impl Stage {
+    /// All stages, in their order.
+    pub const ALL: [Self; 9] = [
+        Self::Authn,
+        Self::Contract,
+        Self::Provenance,
+        Self::Delegation,
+        Self::Budget,
+        Self::Policy,
+        Self::Approval,
+        Self::Execution,
+        Self::Error,
+    ];
+
     /// The stable code.
     pub fn code(self) -> &'static str {
         match self {
@@ -41,19 +54,7 @@ impl Stage {
 
     /// The stage with that code.
     pub fn from_code(code: &str) -> Option<Self> {
-        [
-            Self::Authn,
-            Self::Contract,
-            Self::Provenance,
-            Self::Delegation,
-            Self::Budget,
-            Self::Policy,
-            Self::Approval,
-            Self::Execution,
-            Self::Error,
-        ]
-        .into_iter()
-        .find(|stage| stage.code() == code)
+        Self::ALL.into_iter().find(|stage| stage.code() == code)
     }
 }
 
@@ -101,6 +102,9 @@ pub enum Effect {
 }
 
 impl Effect {
+    /// All effects.
+    pub const ALL: [Self; 4] = [Self::Allow, Self::StepUp, Self::FourEyes, Self::Deny];
+
     /// The stable code.
     pub fn code(self) -> &'static str {
         match self {
@@ -113,9 +117,7 @@ impl Effect {
 
     /// The effect with that code.
     pub fn from_code(code: &str) -> Option<Self> {
-        [Self::Allow, Self::StepUp, Self::FourEyes, Self::Deny]
-            .into_iter()
-            .find(|effect| effect.code() == code)
+        Self::ALL.into_iter().find(|effect| effect.code() == code)
     }
 
     /// What permission at that level amounts to.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use countersign_erp_source::{Amount, CompanyId, Timestamp};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::decision::{Effect, Level, Stage};
@@ -98,7 +99,7 @@ impl Status {
 }
 
 /// Where the value of a parameter came from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
     /// A claim of the mandate.
@@ -348,8 +349,9 @@ pub struct ReceiptRef {
 }
 
 /// What came of an executed operation.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
+#[schemars(rename = "Result")]
 pub enum OperationResult {
     /// A payment.
     Payment(PaymentResult),
@@ -382,7 +384,7 @@ impl OperationResult {
 }
 
 /// What is known of a vendor after its details were changed or confirmed.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct VendorResult {
     /// The vendor.
     pub vendor_id: String,
@@ -411,7 +413,7 @@ impl std::fmt::Debug for VendorResult {
 }
 
 /// What the ERP holds for an executed payment, as read back.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PaymentResult {
     /// The payment's id.
     pub payment_ref: String,

@@ -5,32 +5,77 @@ use axum::extract::State;
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse as _, Response};
 use countersign_erp_source::{Timestamp, VendorId};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Shared;
 use super::body::JsonBytes;
+use super::call::{Call, Field, Reply, Takes};
 use super::caller::HumanCaller;
+use super::code::Code;
 use super::company::About;
 use super::fields::{Fields, invalid};
+use super::forms;
 use super::operations::to_its_end;
 use super::problem::{self, Problem};
-use super::query::{List, NoParams, Segments};
+use super::query::{CURSOR, LIMIT, List, NoParams, PAGED, Segments};
+use super::shapes::{self, one, page};
 use crate::domain::names::{AlarmId, FreezeId, OperationId};
-use crate::domain::reason::Reason;
 use crate::gateway::Gateway;
 use crate::gateway::alarm::{Alarm, AlarmError};
 use crate::gateway::freeze::{ByHumanError, Freeze, FreezeScope, HumanScope};
 
-#[derive(Debug, Serialize)]
-struct AlarmView<'a> {
+/// What a list of alarms is asked with.
+const ALARMS: [Field; 3] = [Field::may("status", forms::alarm_status), LIMIT, CURSOR];
+/// The body of what ends an alarm or a freeze.
+const REASON: [Field; 1] = [Field::must("reason", forms::text)];
+/// The body of a freeze.
+const FROZEN: [Field; 3] = [
+    Field::must("scope", forms::freeze_scope),
+    Field::may("vendor_id", forms::erp_id),
+    Field::must("reason", forms::text),
+];
+
+pub(super) const LIST: Call = Call::by_humans("listAlarms", "What the company must look at")
+    .of_company()
+    .asks(&ALARMS)
+    .answers(&[Reply::ok("A page.", page::<AlarmView<'static>>)]);
+
+pub(super) const CLOSE: Call =
+    Call::by_humans("closeAlarm", "Somebody looked at an alarm; nothing is unblocked by it")
+        .takes(Takes::Members(&REASON))
+        .answers(&[Reply::ok("It is closed.", one::<AlarmView<'static>>)])
+        .refuses(&[Code::AUDITORS_READ_ONLY, Code::ALREADY_CLOSED]);
+
+pub(super) const FREEZES: Call = Call::by_humans("listFreezes", "What stops payments now")
+    .of_company()
+    .asks(&PAGED)
+    .answers(&[Reply::ok("A page.", page::<FreezeView<'static>>)]);
+
+pub(super) const FREEZE: Call = Call::by_humans("freeze", "Stops payments at once")
+    .of_company()
+    .takes(Takes::Members(&FROZEN))
+    .answers(&[Reply::created("It is in force.", one::<FreezeView<'static>>)])
+    .refuses(&[Code::AUDITORS_READ_ONLY, Code::OPERATOR_ONLY, Code::NOT_FOUND]);
+
+pub(super) const THAW: Call = Call::by_humans("thaw", "Lets payments go on")
+    .takes(Takes::Members(&REASON))
+    .answers(&[Reply::ok("It was in force until now.", one::<FreezeView<'static>>)])
+    .refuses(&[Code::NOT_AN_APPROVER, Code::OPERATOR_ONLY, Code::SELF_APPROVAL]);
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Alarm", description = "Something that a human has to look at.")]
+pub(super) struct AlarmView<'a> {
     id: &'a str,
     kind: &'a str,
     vendor_id: Option<&'a str>,
     operation: Option<&'a str>,
     /// What happened and what to do.
     detail: &'a str,
+    #[schemars(with = "shapes::Time")]
     raised_at: Timestamp,
     status: &'static str,
+    #[schemars(with = "Option<shapes::Time>")]
     closed_at: Option<Timestamp>,
     closed_by: Option<&'a str>,
     closed_because: Option<&'a str>,
@@ -54,8 +99,9 @@ impl<'a> AlarmView<'a> {
     }
 }
 
-#[derive(Debug, Serialize)]
-struct FreezeView<'a> {
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Freeze", description = "What stops payments.")]
+pub(super) struct FreezeView<'a> {
     id: &'a str,
     scope: &'static str,
     vendor_id: Option<&'a str>,
@@ -64,6 +110,7 @@ struct FreezeView<'a> {
     cause: Option<&'a str>,
     operation: Option<&'a str>,
     placed_by: &'a str,
+    #[schemars(with = "shapes::Time")]
     placed_at: Timestamp,
 }
 
@@ -95,8 +142,7 @@ pub(super) async fn list(
     HumanCaller(human): HumanCaller,
     uri: Uri,
 ) -> Result<Response, Problem> {
-    let known = ["status", "limit", "cursor"];
-    let About { company, params, .. } = About::by_human(&human, &uri, &known)?;
+    let About { company, params, .. } = About::by_human(&human, &uri, &ALARMS)?;
     let status = |text: &str| match text {
         "open" => Some(true),
         "all" => Some(false),
@@ -117,7 +163,7 @@ pub(super) async fn close(
     _no_params: NoParams,
     JsonBytes(body): JsonBytes,
 ) -> Result<Response, Problem> {
-    let reason = Fields::read(&body, &["reason"])?.text("reason")?.to_owned();
+    let reason = Fields::read(&body, &REASON)?.text("reason")?.to_owned();
     let id = AlarmId::parse(&id).map_err(|_bad| Problem::not_found())?;
     let work = async move |gateway: Gateway| gateway.close_alarm(human.name(), &id, &reason).await;
     let closed = to_its_end(&shared, work).await??;
@@ -130,7 +176,7 @@ pub(super) async fn freezes(
     HumanCaller(human): HumanCaller,
     uri: Uri,
 ) -> Result<Response, Problem> {
-    let About { company, params, .. } = About::by_human(&human, &uri, &["limit", "cursor"])?;
+    let About { company, params, .. } = About::by_human(&human, &uri, &PAGED)?;
     let page = params.page(List::Freezes)?;
     let found = shared.gateway().freezes_of(&company, page.after(), page.more()).await;
     let found = found.map_err(ByHumanError::Store)?;
@@ -145,7 +191,7 @@ pub(super) async fn freeze(
     JsonBytes(body): JsonBytes,
 ) -> Result<Response, Problem> {
     let company = About::by_human(&human, &uri, &[])?.company;
-    let fields = Fields::read(&body, &["scope", "vendor_id", "reason"])?;
+    let fields = Fields::read(&body, &FROZEN)?;
     let reason = fields.text("reason")?.to_owned();
     let vendor = fields.opt_text("vendor_id")?.map(ToOwned::to_owned);
     let scope = match (fields.text("scope")?, vendor) {
@@ -163,7 +209,7 @@ pub(super) async fn freeze(
         ("vendor", None) => return Err(invalid("vendor_id", "needed for the scope `vendor`")),
         ("all", _) => {
             let detail = "everything is frozen by the operator, with `countersign freeze add`";
-            return Err(Problem::forbidden("operator_only", detail));
+            return Err(Problem::new(Code::OPERATOR_ONLY, detail));
         }
         _ => return Err(invalid("scope", "`company` or `vendor`")),
     };
@@ -182,7 +228,7 @@ pub(super) async fn thaw(
     _no_params: NoParams,
     JsonBytes(body): JsonBytes,
 ) -> Result<Response, Problem> {
-    let reason = Fields::read(&body, &["reason"])?.text("reason")?.to_owned();
+    let reason = Fields::read(&body, &REASON)?.text("reason")?.to_owned();
     let id = FreezeId::parse(&id).map_err(|_bad| Problem::not_found())?;
     let work = async move |gateway: Gateway| gateway.thaw_for(human.name(), &id, &reason).await;
     let thawed = to_its_end(&shared, work).await??;
@@ -194,14 +240,12 @@ impl From<AlarmError> for Problem {
         match &error {
             AlarmError::NotFound => Self::not_found(),
             AlarmError::AuditorsChangeNothing => {
-                Self::forbidden("auditors_read_only", error.to_string())
+                Self::new(Code::AUDITORS_READ_ONLY, error.to_string())
             }
-            AlarmError::Closed => {
-                Self::new(StatusCode::CONFLICT, "already_closed", error.to_string())
-            }
+            AlarmError::Closed => Self::new(Code::ALREADY_CLOSED, error.to_string()),
             AlarmError::Store(_) => {
                 problem::log(&error);
-                Self::unavailable(Reason::StoreUnavailable)
+                Self::store_unavailable()
             }
         }
     }
@@ -209,16 +253,16 @@ impl From<AlarmError> for Problem {
 
 impl From<ByHumanError> for Problem {
     fn from(error: ByHumanError) -> Self {
-        let forbidden = |code| Self::forbidden(code, error.to_string());
+        let forbidden = |code| Self::new(code, error.to_string());
         match &error {
             ByHumanError::NotFound => Self::not_found(),
-            ByHumanError::MayNotFreeze => forbidden("auditors_read_only"),
-            ByHumanError::OperatorOnly => forbidden("operator_only"),
-            ByHumanError::NotAnApprover => forbidden("not_an_approver"),
-            ByHumanError::CausedByOwnApproval => forbidden("self_approval"),
+            ByHumanError::MayNotFreeze => forbidden(Code::AUDITORS_READ_ONLY),
+            ByHumanError::OperatorOnly => forbidden(Code::OPERATOR_ONLY),
+            ByHumanError::NotAnApprover => forbidden(Code::NOT_AN_APPROVER),
+            ByHumanError::CausedByOwnApproval => forbidden(Code::SELF_APPROVAL),
             ByHumanError::Store(_) => {
                 problem::log(&error);
-                Self::unavailable(Reason::StoreUnavailable)
+                Self::store_unavailable()
             }
             ByHumanError::Randomness(_) => {
                 problem::log(&error);

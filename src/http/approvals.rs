@@ -3,21 +3,24 @@
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::{StatusCode, Uri};
+use axum::http::Uri;
 use axum::response::{IntoResponse, Response};
 
 use super::Shared;
 use super::body::JsonBytes;
+use super::call::{Call, Field, Reply, Takes};
 use super::caller::HumanCaller;
+use super::code::Code;
 use super::company::About;
 use super::fields::{Fields, invalid};
-use super::operation_view::{OperationView, http_status};
+use super::forms;
+use super::operation_view::{DENIED, EXECUTED, NOT_DONE, OperationView, WAITS, http_status};
 use super::operations::{operation_id, to_its_end};
 use super::problem::{self, Problem};
-use super::query::{List, NoParams, Segments};
+use super::query::{List, NoParams, PAGED, Segments};
+use super::shapes::{one, page};
 use crate::ap::reading::Eyes;
 use crate::domain::operation::Operation;
-use crate::domain::reason::Reason;
 use crate::domain::vote::NoVote;
 use crate::gateway::{ApprovalError, ByHand, ByHandError, Gateway};
 
@@ -26,13 +29,68 @@ const HASH_DIGITS: usize = 64;
 /// The most characters of a payment's id in the ERP.
 const PAYMENT_REF_CHARS: usize = 64;
 
+/// The members of a vote's body.
+const VOTE: [Field; 1] = [Field::must("operation_hash", forms::operation_hash)];
+/// The members of a rejection's body.
+const REJECTION: [Field; 1] = [Field::must("reason", forms::text)];
+/// The members of the body that settles by hand.
+const SETTLEMENT: [Field; 3] = [
+    Field::must("outcome", forms::outcome),
+    Field::may("payment_ref", forms::payment_ref),
+    Field::must("reason", forms::text),
+];
+
+pub(super) const LIST: Call =
+    Call::by_humans("listApprovals", "Operations waiting for somebody this human could be")
+        .of_company()
+        .asks(&PAGED)
+        .answers(&[Reply::ok("A page.", page::<OperationView<'static>>)]);
+
+pub(super) const APPROVE: Call = Call::by_humans("approve", "A vote for exactly that hash")
+    .takes(Takes::Members(&VOTE))
+    .answers(&[NOT_DONE, EXECUTED, WAITS, DENIED])
+    .refuses(&[
+        Code::CALLER_CANNOT_APPROVE,
+        Code::SELF_APPROVAL,
+        Code::NOT_AN_APPROVER,
+        Code::ALREADY_DECIDED,
+        Code::APPROVAL_EXPIRED,
+        Code::OPERATION_CHANGED,
+        Code::FROZEN,
+    ]);
+
+pub(super) const REJECT: Call = Call::by_humans("reject", "Ends an operation that waits")
+    .takes(Takes::Members(&REJECTION))
+    .answers(&[Reply::ok("It is `rejected`.", one::<OperationView<'static>>)])
+    .refuses(&[
+        Code::SELF_APPROVAL,
+        Code::NOT_AN_APPROVER,
+        Code::ALREADY_DECIDED,
+        Code::APPROVAL_EXPIRED,
+        Code::FROZEN,
+    ]);
+
+pub(super) const SETTLE: Call =
+    Call::by_humans("settle", "Ends an `unknown` operation that the daemon could not settle")
+        .takes(Takes::Members(&SETTLEMENT))
+        .answers(&[NOT_DONE, EXECUTED, WAITS])
+        .refuses(&[
+            Code::CALLER_CANNOT_APPROVE,
+            Code::SELF_APPROVAL,
+            Code::NOT_AN_APPROVER,
+            Code::ALREADY_DECIDED,
+            Code::FROZEN,
+            Code::ORDER_STILL_VALID,
+            Code::PROVED_ABSENT,
+        ]);
+
 /// `GET /v1/approvals`
 pub(super) async fn list(
     State(shared): State<Shared>,
     HumanCaller(human): HumanCaller,
     uri: Uri,
 ) -> Result<Response, Problem> {
-    let About { company, params, .. } = About::by_human(&human, &uri, &["limit", "cursor"])?;
+    let About { company, params, .. } = About::by_human(&human, &uri, &PAGED)?;
     let page = params.page(List::Approvals)?;
     let found = shared.gateway().awaiting(human.name(), &company, page.after(), page.more()).await;
     let found = found.map_err(ApprovalError::Store)?;
@@ -49,7 +107,7 @@ pub(super) async fn approve(
     _no_params: NoParams,
     JsonBytes(body): JsonBytes,
 ) -> Result<Response, Problem> {
-    let fields = Fields::read(&body, &["operation_hash"])?;
+    let fields = Fields::read(&body, &VOTE)?;
     let form = "the operation's hash: 64 digits of 0-9 a-f";
     let hash = fields.parse("operation_hash", form, hash)?;
     let id = operation_id(&id)?;
@@ -65,7 +123,7 @@ pub(super) async fn reject(
     _no_params: NoParams,
     JsonBytes(body): JsonBytes,
 ) -> Result<Response, Problem> {
-    let reason = Fields::read(&body, &["reason"])?.text("reason")?.to_owned();
+    let reason = Fields::read(&body, &REJECTION)?.text("reason")?.to_owned();
     let id = operation_id(&id)?;
     let work = async move |gateway: Gateway| gateway.reject(human.name(), &id, &reason).await;
     Ok(answered(&shared, &to_its_end(&shared, work).await??))
@@ -79,7 +137,7 @@ pub(super) async fn settle(
     _no_params: NoParams,
     JsonBytes(body): JsonBytes,
 ) -> Result<Response, Problem> {
-    let fields = Fields::read(&body, &["outcome", "payment_ref", "reason"])?;
+    let fields = Fields::read(&body, &SETTLEMENT)?;
     let reason = fields.text("reason")?.to_owned();
     let payment_ref = fields.opt_text("payment_ref")?.map(ToOwned::to_owned);
     if payment_ref.as_ref().is_some_and(|text| text.chars().count() > PAYMENT_REF_CHARS) {
@@ -113,25 +171,19 @@ fn hash(text: &str) -> Option<String> {
 
 impl From<ApprovalError> for Problem {
     fn from(error: ApprovalError) -> Self {
-        let conflict = |code| Self::new(StatusCode::CONFLICT, code, error.to_string());
+        let refused = |code| Self::new(code, error.to_string());
         match &error {
             ApprovalError::NotFound => Self::not_found(),
-            ApprovalError::NoVote(NoVote::SelfApproval) => {
-                Self::forbidden("self_approval", error.to_string())
-            }
-            ApprovalError::NoVote(NoVote::Caller) => {
-                Self::forbidden("caller_cannot_approve", error.to_string())
-            }
-            ApprovalError::NoVote(NoVote::NotAnApprover) => {
-                Self::forbidden("not_an_approver", error.to_string())
-            }
-            ApprovalError::AlreadyDecided(_) => conflict("already_decided"),
-            ApprovalError::Expired => conflict("approval_expired"),
-            ApprovalError::Changed => conflict("operation_changed"),
-            ApprovalError::Frozen => conflict(Reason::Frozen.code()),
+            ApprovalError::NoVote(NoVote::SelfApproval) => refused(Code::SELF_APPROVAL),
+            ApprovalError::NoVote(NoVote::Caller) => refused(Code::CALLER_CANNOT_APPROVE),
+            ApprovalError::NoVote(NoVote::NotAnApprover) => refused(Code::NOT_AN_APPROVER),
+            ApprovalError::AlreadyDecided(_) => refused(Code::ALREADY_DECIDED),
+            ApprovalError::Expired => refused(Code::APPROVAL_EXPIRED),
+            ApprovalError::Changed => refused(Code::OPERATION_CHANGED),
+            ApprovalError::Frozen => refused(Code::FROZEN),
             ApprovalError::Store(_) => {
                 problem::log(&error);
-                Self::unavailable(Reason::StoreUnavailable)
+                Self::store_unavailable()
             }
             ApprovalError::Randomness(_) => {
                 problem::log(&error);
@@ -143,10 +195,10 @@ impl From<ApprovalError> for Problem {
 
 impl From<ByHandError> for Problem {
     fn from(error: ByHandError) -> Self {
-        let conflict = |code| Self::new(StatusCode::CONFLICT, code, error.to_string());
+        let refused = |code| Self::new(code, error.to_string());
         match error {
-            ByHandError::OrderStillValid => conflict("order_still_valid"),
-            ByHandError::ProvedAbsent => conflict(Reason::ProvedAbsent.code()),
+            ByHandError::OrderStillValid => refused(Code::ORDER_STILL_VALID),
+            ByHandError::ProvedAbsent => refused(Code::PROVED_ABSENT),
             ByHandError::Approval(error) => error.into(),
         }
     }

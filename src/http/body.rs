@@ -8,6 +8,7 @@ use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 
 use super::Shared;
+use super::code::Code;
 use super::problem::Problem;
 use crate::gateway::contract::{self, Unreadable};
 
@@ -54,13 +55,13 @@ impl FromRequest<Shared> for NoBody {
         let value = contract::strict_json(&body)?;
         let is_empty = value.as_object().is_some_and(serde_json::Map::is_empty);
         let detail = "this call takes no body, or `{}`";
-        is_empty.then_some(Self).ok_or_else(|| Problem::bad_request("malformed_body", detail))
+        is_empty.then_some(Self).ok_or_else(|| Problem::new(Code::MALFORMED_BODY, detail))
     }
 }
 
 impl From<Unreadable> for Problem {
     fn from(why: Unreadable) -> Self {
-        Self::bad_request("malformed_body", why.to_string())
+        Self::new(Code::MALFORMED_BODY, why.to_string())
     }
 }
 
@@ -75,7 +76,7 @@ pub(super) fn single<'h>(
         return Ok(only);
     }
     let detail = format!("the header `{name}` stands twice");
-    Err(Problem::bad_request("duplicate_header", detail))
+    Err(Problem::new(Code::DUPLICATE_HEADER, detail))
 }
 
 /// Whether the body is JSON as it stands: in no other type, with no parameter, not compressed.
@@ -91,7 +92,7 @@ async fn read(request: Request, shared: &Shared) -> Result<Bytes, Problem> {
         Ok(Err(rejection)) => Err(unread(&rejection)),
         Err(_elapsed) => {
             let detail = "the body was not sent in time";
-            Err(Problem::new(StatusCode::REQUEST_TIMEOUT, "request_timeout", detail))
+            Err(Problem::new(Code::REQUEST_TIMEOUT, detail))
         }
     }
 }
@@ -100,17 +101,17 @@ fn unread(rejection: &BytesRejection) -> Problem {
     if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
         too_large()
     } else {
-        Problem::bad_request("malformed_body", "the body could not be read to its end")
+        Problem::new(Code::MALFORMED_BODY, "the body could not be read to its end")
     }
 }
 
 /// The answer to a body over the limit.
 pub(super) fn too_large() -> Problem {
     let detail = "a body has at most 64 KiB";
-    Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "body_too_large", detail)
+    Problem::new(Code::BODY_TOO_LARGE, detail)
 }
 
 fn unsupported() -> Problem {
     let detail = "the body is `application/json`, without parameters and not compressed";
-    Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", detail)
+    Problem::new(Code::UNSUPPORTED_MEDIA_TYPE, detail)
 }

@@ -5,9 +5,10 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use axum::extract::{ConnectInfo, FromRequestParts};
 use axum::http::request::Parts;
-use axum::http::{Extensions, HeaderMap, Method, StatusCode, header};
+use axum::http::{Extensions, HeaderMap, Method, header};
 
 use super::Shared;
+use super::code::Code;
 use super::problem::Problem;
 use super::rates::{Holder, Kind};
 use crate::domain::reason::Reason;
@@ -86,7 +87,7 @@ impl FromRequestParts<Shared> for Agent {
             Anyone::Agent(caller) => Ok(Self(caller)),
             Anyone::Human(_) => {
                 let detail = "this call is for callers with a mandate; a session does not open it";
-                Err(Problem::new(StatusCode::FORBIDDEN, "agents_only", detail))
+                Err(Problem::new(Code::AGENTS_ONLY, detail))
             }
         }
     }
@@ -120,7 +121,7 @@ impl FromRequestParts<Shared> for Stranger {
 
 fn humans_only() -> Problem {
     let detail = "this call is for signed-in humans; a mandate does not open it";
-    Problem::new(StatusCode::FORBIDDEN, "humans_only", detail)
+    Problem::new(Code::HUMANS_ONLY, detail)
 }
 
 /// The token of the one header that there may be.

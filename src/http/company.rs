@@ -3,8 +3,11 @@
 use axum::http::Uri;
 use countersign_erp_source::CompanyId;
 
+use super::call::Field;
 use super::caller::Anyone;
+use super::code::Code;
 use super::fields::invalid;
+use super::forms;
 use super::problem::Problem;
 use super::query::Params;
 use crate::ap::reading::Eyes;
@@ -12,7 +15,7 @@ use crate::domain::role::Role;
 use crate::gateway::sessions::Human;
 
 /// The parameter that names the company. No agent has it: his mandate names his.
-const COMPANY: &str = "company";
+pub(super) const COMPANY: Field = Field::may("company", forms::company);
 
 /// A call about one company, with what stands in its address.
 #[derive(Debug)]
@@ -27,7 +30,7 @@ pub(super) struct About {
 
 impl About {
     /// Reads the address of a call that agents and humans make.
-    pub(super) fn read(caller: &Anyone, uri: &Uri, known: &[&str]) -> Result<Self, Problem> {
+    pub(super) fn read(caller: &Anyone, uri: &Uri, known: &[Field]) -> Result<Self, Problem> {
         match caller {
             Anyone::Agent(caller) => {
                 let params = Params::read(uri, known)?;
@@ -38,9 +41,9 @@ impl About {
     }
 
     /// Reads the address of a call that only humans make.
-    pub(super) fn by_human(human: &Human, uri: &Uri, known: &[&str]) -> Result<Self, Problem> {
+    pub(super) fn by_human(human: &Human, uri: &Uri, known: &[Field]) -> Result<Self, Problem> {
         let params = Params::read(uri, &[known, &[COMPANY]].concat())?;
-        let company = company_of(human, params.text(COMPANY))?;
+        let company = company_of(human, params.text(COMPANY.name))?;
         Ok(Self { company, eyes: Eyes::Human, params })
     }
 }
@@ -52,7 +55,7 @@ pub(super) fn company_in_body(
     named: Option<&str>,
 ) -> Result<CompanyId, Problem> {
     let params = Params::read(uri, &[COMPANY])?;
-    match (named, params.text(COMPANY)) {
+    match (named, params.text(COMPANY.name)) {
         (Some(named), Some(asked)) if named != asked => {
             Err(invalid("company", "another one than in the address"))
         }
@@ -71,7 +74,7 @@ fn company_of(human: &Human, asked: Option<&str>) -> Result<CompanyId, Problem> 
             (Some(only), None) => Ok(only.clone()),
             (Some(_), Some(_)) => {
                 let detail = "you hold roles in several companies: name one with `?company=`";
-                Err(Problem::bad_request("company_required", detail))
+                Err(Problem::new(Code::COMPANY_REQUIRED, detail))
             }
             (None, _) => Err(Problem::not_found()),
         };
@@ -87,15 +90,13 @@ pub(super) fn requires(human: &Human, company: &CompanyId, role: Role) -> Result
     }
     Err(match role {
         Role::Accountant => {
-            Problem::forbidden("not_an_accountant", "this takes an accountant of the company")
+            Problem::new(Code::NOT_AN_ACCOUNTANT, "this takes an accountant of the company")
         }
         Role::Approver => {
-            Problem::forbidden("not_an_approver", "this takes an approver of the company")
+            Problem::new(Code::NOT_AN_APPROVER, "this takes an approver of the company")
         }
-        Role::Admin => Problem::forbidden("not_an_admin", "this takes an admin of the company"),
-        Role::Auditor => {
-            Problem::forbidden("not_an_auditor", "this takes an auditor of the company")
-        }
+        Role::Admin => Problem::new(Code::NOT_AN_ADMIN, "this takes an admin of the company"),
+        Role::Auditor => Problem::new(Code::NOT_AN_AUDITOR, "this takes an auditor of the company"),
     })
 }
 
@@ -131,7 +132,7 @@ mod tests {
         check(&["a"], Some(""), Err(&unknown));
         check(&[], None, Err(&unknown));
         let detail = "you hold roles in several companies: name one with `?company=`";
-        let required = Problem::bad_request("company_required", detail);
+        let required = Problem::new(Code::COMPANY_REQUIRED, detail);
         check(&["a", "b"], None, Err(&required));
     }
 

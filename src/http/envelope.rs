@@ -6,12 +6,13 @@ use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use countersign_erp_source::Iban;
 use tracing::Instrument as _;
 
+use super::code::Code;
 use super::problem::{Problem, Uncounted};
 use super::{Shared, body, caller};
 use crate::metrics::Answered;
@@ -86,12 +87,12 @@ fn admit(shared: &Shared, request: &Request) -> Result<(), Problem> {
     let (hosts, headers) = (&shared.state().hosts, request.headers());
     if !hosts.are_asked(headers, request.uri()) {
         let detail = "the daemon is served under the hosts of `listen` and `public_url` only";
-        return Err(Problem::new(StatusCode::FORBIDDEN, "host_not_allowed", detail));
+        return Err(Problem::new(Code::HOST_NOT_ALLOWED, detail));
     }
     let reads = matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
     if !reads && !hosts.are_origin(headers) {
         let detail = "pages of other origins may not call this";
-        return Err(Problem::new(StatusCode::FORBIDDEN, "origin_not_allowed", detail));
+        return Err(Problem::new(Code::ORIGIN_NOT_ALLOWED, detail));
     }
     if announced(headers).is_some_and(|bytes| bytes > body::BYTES_MAX) {
         return Err(body::too_large());
@@ -149,7 +150,7 @@ fn is_plain(id: &[u8]) -> bool {
 
 fn timed_out() -> Problem {
     let detail = "the call took too long; what it began goes on: ask again with the same key";
-    Problem::new(StatusCode::SERVICE_UNAVAILABLE, "timed_out", detail)
+    Problem::new(Code::TIMED_OUT, detail)
 }
 
 /// The answer where a handler panicked. What it said is the panic hook's to log.

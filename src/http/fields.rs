@@ -4,6 +4,8 @@
 use secrecy::SecretString;
 use serde_json::{Map, Number, Value};
 
+use super::call::{Field, names};
+use super::code::Code;
 use super::problem::Problem;
 use crate::gateway::contract;
 
@@ -17,14 +19,14 @@ pub(super) struct Fields(Map<String, Value>);
 
 impl Fields {
     /// Reads a body that has no member besides those.
-    pub(super) fn read(body: &[u8], known: &[&str]) -> Result<Self, Problem> {
+    pub(super) fn read(body: &[u8], known: &[Field]) -> Result<Self, Problem> {
         let Value::Object(members) = contract::strict_json(body)? else {
             let detail = "the body is not a JSON object";
-            return Err(Problem::bad_request("malformed_body", detail));
+            return Err(Problem::new(Code::MALFORMED_BODY, detail));
         };
-        if members.keys().any(|key| !known.contains(&key.as_str())) {
-            let detail = format!("the members of this body are `{}`", known.join("`, `"));
-            return Err(Problem::bad_request("malformed_body", detail));
+        if members.keys().any(|key| !known.iter().any(|known| known.name == key)) {
+            let detail = format!("the members of this body are `{}`", names(known).join("`, `"));
+            return Err(Problem::new(Code::MALFORMED_BODY, detail));
         }
         Ok(Self(members))
     }
@@ -82,11 +84,11 @@ impl Fields {
 
 /// A member whose value cannot be taken.
 pub(super) fn invalid(name: &str, form: &str) -> Problem {
-    Problem::bad_request("invalid_field", format!("`{name}` is {form}"))
+    Problem::new(Code::INVALID_FIELD, format!("`{name}` is {form}"))
 }
 
 fn missing(name: &str) -> Problem {
-    Problem::bad_request("invalid_field", format!("`{name}` is missing"))
+    Problem::new(Code::INVALID_FIELD, format!("`{name}` is missing"))
 }
 
 fn plain_text<'v>(name: &str, value: &'v Value) -> Result<&'v str, Problem> {
@@ -105,8 +107,11 @@ fn plain_text<'v>(name: &str, value: &'v Value) -> Result<&'v str, Problem> {
 mod tests {
     use super::*;
 
+    const KNOWN: [Field; 2] =
+        [Field::may("a", super::super::forms::text), Field::may("b", super::super::forms::text)];
+
     fn read(body: &str) -> Result<Fields, Problem> {
-        Fields::read(body.as_bytes(), &["a", "b"])
+        Fields::read(body.as_bytes(), &KNOWN)
     }
 
     #[test]
@@ -119,7 +124,7 @@ mod tests {
         for twice in [r#"{"a":"x","a":"x"}"#, r#"{"a":"x","\u0061":"x"}"#] {
             assert!(read(twice).is_err(), "`{twice}`");
         }
-        assert!(Fields::read(b"{\"a\":\"\xff\"}", &["a"]).is_err());
+        assert!(Fields::read(b"{\"a\":\"\xff\"}", &KNOWN).is_err());
     }
 
     #[test]

@@ -5,68 +5,117 @@ use std::collections::BTreeMap;
 
 use axum::http::StatusCode;
 use countersign_erp_source::{AccountNumber, Timestamp};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::call::{Content, Reply};
+use super::shapes::{self, one};
 use crate::ap::reading::Eyes;
 use crate::domain::decision::{Level, Stage};
 use crate::domain::names::Name;
 use crate::domain::operation::{Operation, OperationResult, Origin, Param, Status, VendorResult};
 
+/// As the answer to a call that moves it, by its state.
+pub(super) const NOT_DONE: Reply = Reply::new(
+    StatusCode::OK,
+    "It is `prepared`, `failed`, `rejected`, `expired` or `cancelled`.",
+    OPERATION,
+);
+pub(super) const EXECUTED: Reply = Reply::new(StatusCode::CREATED, "It is `executed`.", OPERATION);
+pub(super) const WAITS: Reply =
+    Reply::new(StatusCode::ACCEPTED, "It is `pending`, `executing` or `unknown`.", OPERATION);
+pub(super) const DENIED: Reply = Reply::new(StatusCode::FORBIDDEN, "It is `denied`.", OPERATION);
+pub(super) const DENIED_AT_CONTRACT: Reply =
+    Reply::new(StatusCode::UNPROCESSABLE_ENTITY, "It is `denied` at stage `contract`.", OPERATION);
+pub(super) const DENIED_AT_ERROR: Reply = Reply::new(
+    StatusCode::SERVICE_UNAVAILABLE,
+    "It is `denied` at stage `error`: nothing was done, and the same call may be made again.",
+    OPERATION,
+);
+const OPERATION: Content = Content::Json(one::<OperationView<'static>>);
+
 /// The members of an operation, in the order in which they are sent.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Operation", description = "A proposal and all that became of it.")]
 pub(super) struct OperationView<'a> {
+    #[schemars(with = "shapes::OperationRef")]
     id: &'a str,
+    /// As it was sent.
     action: &'a str,
+    #[schemars(with = "shapes::StatusWord")]
     status: &'static str,
     company: &'a str,
     principal: &'a str,
     agent: Option<&'a str>,
     decision: DecisionView<'a>,
+    /// What a vote is for.
+    #[schemars(with = "Option<shapes::Sha256>")]
     operation_hash: Option<&'a str>,
+    /// The values that the gateway looked up, by name; masked for agents.
     params: BTreeMap<&'a str, ParamView<'a>>,
+    /// What was found out, by name; for agents a part of it.
+    #[schemars(with = "BTreeMap<String, shapes::FactValue>")]
     facts: BTreeMap<&'a str, &'a Value>,
     /// What humans look at before they vote: the ERP's own ids and figures.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     records: BTreeMap<&'a str, &'a str>,
     approval: Option<ApprovalView>,
+    #[schemars(with = "Option<OperationResult>")]
     result: Option<Value>,
     receipt: ReceiptView<'a>,
+    #[schemars(with = "shapes::Time")]
     created_at: Timestamp,
+    #[schemars(with = "shapes::Time")]
     updated_at: Timestamp,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Decision")]
 struct DecisionView<'a> {
+    #[schemars(with = "shapes::EffectWord")]
     effect: &'static str,
+    #[schemars(with = "shapes::StageWord")]
     stage: &'static str,
+    /// Stable codes; at stage `policy` ids of policies.
     reasons: &'a [String],
+    /// For whoever has to act on it.
     detail: &'a str,
+    /// The digest of the policies, where they were asked.
     policy: Option<&'a str>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Param")]
 struct ParamView<'a> {
     value: &'a str,
     origin: Origin,
+    /// Which record.
     #[serde(rename = "ref")]
     reference: &'a str,
+    /// With `bounded_by_system_of_record`, the bound.
     #[serde(skip_serializing_if = "Option::is_none")]
     bound: Option<&'a str>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Approval")]
 struct ApprovalView {
+    #[schemars(with = "shapes::LevelWord")]
     level: &'static str,
     url: String,
+    #[schemars(with = "Option<shapes::Time>")]
     expires_at: Option<Timestamp>,
     granted_by: Vec<String>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "ReceiptRef")]
 struct ReceiptView<'a> {
+    /// For humans.
     #[serde(skip_serializing_if = "Option::is_none")]
     seq: Option<i64>,
+    #[schemars(with = "shapes::Sha256")]
     hash: &'a str,
 }
 

@@ -8,11 +8,18 @@ use axum::response::{IntoResponse, Response};
 
 use super::Shared;
 use super::body::{JsonBytes, NoBody, single};
+use super::call::{Call, Field, Reply, Takes};
 use super::caller::{Agent, Anyone};
+use super::code::Code;
 use super::company::About;
-use super::operation_view::{OperationView, http_status};
+use super::forms;
+use super::operation_view::{
+    DENIED, DENIED_AT_CONTRACT, DENIED_AT_ERROR, EXECUTED, NOT_DONE, OperationView, WAITS,
+    http_status,
+};
 use super::problem::Problem;
-use super::query::{List, NoParams, Params, Segments};
+use super::query::{CURSOR, LIMIT, List, NoParams, Params, Segments};
+use super::shapes::{one, page};
 use crate::ap::reading::Eyes;
 use crate::domain::names::OperationId;
 use crate::domain::operation::{Operation, Status};
@@ -21,6 +28,46 @@ use crate::gateway::{Answer, CallError, Gateway};
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+
+/// What a list of operations is asked with.
+const FILTER: [Field; 3] = [Field::may("status", forms::status), LIMIT, CURSOR];
+/// What following an operation is asked with.
+const WAIT: [Field; 1] = [Field::may("wait", forms::wait)];
+
+pub(super) const PROPOSE: Call = Call::by_agents("propose", "Proposes an operation")
+    .headers(&[Field::must("Idempotency-Key", forms::idempotency_key)])
+    .takes(Takes::Form(forms::proposal))
+    .answers(&[NOT_DONE, EXECUTED, WAITS, DENIED, DENIED_AT_CONTRACT, DENIED_AT_ERROR])
+    .replays()
+    .refuses(&[
+        Code::IDEMPOTENCY_KEY_MISSING,
+        Code::IDEMPOTENCY_KEY_INVALID,
+        Code::IDEMPOTENCY_KEY_REUSED,
+    ]);
+
+pub(super) const COMMIT: Call =
+    Call::by_agents("commit", "Commits an operation that was prepared, decided anew")
+        .takes(Takes::Empty)
+        // One that was denied before answers as it stands, at whatever stage that was.
+        .answers(&[NOT_DONE, EXECUTED, WAITS, DENIED, DENIED_AT_CONTRACT, DENIED_AT_ERROR])
+        .replays()
+        .refuses(&[Code::NOT_COMMITTABLE]);
+
+pub(super) const CANCEL: Call =
+    Call::by_agents("cancel", "Withdraws an operation that has not executed")
+        .takes(Takes::Empty)
+        .answers(&[Reply::ok("It is `cancelled`.", one::<OperationView<'static>>)])
+        .refuses(&[Code::NOT_CANCELLABLE]);
+
+pub(super) const FOLLOW: Call = Call::by_both("getOperation", "An operation as it stands")
+    .asks(&WAIT)
+    .answers(&[Reply::ok("The operation.", one::<OperationView<'static>>)]);
+
+pub(super) const LIST: Call =
+    Call::by_both("listOperations", "An agent's own operations; for humans all of the company")
+        .of_company()
+        .asks(&FILTER)
+        .answers(&[Reply::ok("A page.", page::<OperationView<'static>>)]);
 
 /// `POST /v1/operations`
 pub(super) async fn propose(
@@ -51,7 +98,7 @@ pub(super) async fn commit(
     match to_its_end(&shared, work).await? {
         Ok(answer) => Ok(answered(&shared, &answer)),
         Err(CallError::WrongState(operation)) => {
-            Err(wrong_state("not_committable", "committed", &operation))
+            Err(wrong_state(Code::NOT_COMMITTABLE, "committed", &operation))
         }
         Err(error) => Err(error.into()),
     }
@@ -70,7 +117,7 @@ pub(super) async fn cancel(
     match to_its_end(&shared, work).await? {
         Ok(operation) => Ok(shown(&shared, Eyes::Agent, StatusCode::OK, &operation)),
         Err(CallError::WrongState(operation)) => {
-            Err(wrong_state("not_cancellable", "cancelled", &operation))
+            Err(wrong_state(Code::NOT_CANCELLABLE, "cancelled", &operation))
         }
         Err(error) => Err(error.into()),
     }
@@ -83,7 +130,7 @@ pub(super) async fn follow(
     Segments(id): Segments<String>,
     uri: Uri,
 ) -> Result<Response, Problem> {
-    let wait = Params::read(&uri, &["wait"])?.wait()?;
+    let wait = Params::read(&uri, &WAIT)?.wait()?;
     let (id, gateway) = (operation_id(&id)?, shared.gateway());
     let (operation, eyes) = match &caller {
         Anyone::Agent(caller) => (gateway.follow(caller, &id, wait).await?, Eyes::Agent),
@@ -98,8 +145,7 @@ pub(super) async fn list(
     caller: Anyone,
     uri: Uri,
 ) -> Result<Response, Problem> {
-    let known = ["status", "limit", "cursor"];
-    let About { company, eyes, params } = About::read(&caller, &uri, &known)?;
+    let About { company, eyes, params } = About::read(&caller, &uri, &FILTER)?;
     let status = params.parse("status", "one of the states", Status::from_code)?;
     let page = params.page(List::Operations)?;
     let gateway = shared.gateway();
@@ -143,9 +189,9 @@ fn shown(shared: &Shared, eyes: Eyes, status: StatusCode, operation: &Operation)
     (status, Json(view)).into_response()
 }
 
-fn wrong_state(code: &'static str, done: &str, operation: &Operation) -> Problem {
+fn wrong_state(code: Code, done: &str, operation: &Operation) -> Problem {
     let detail = format!("the operation is {} and cannot be {done}", operation.status.code());
-    Problem::new(StatusCode::CONFLICT, code, detail)
+    Problem::new(code, detail)
 }
 
 pub(super) fn operation_id(text: &str) -> Result<OperationId, Problem> {
@@ -156,13 +202,13 @@ pub(super) fn operation_id(text: &str) -> Result<OperationId, Problem> {
 fn key(headers: &HeaderMap) -> Result<String, Problem> {
     let Some(sent) = single(headers, &IDEMPOTENCY_KEY)? else {
         let detail = "the header `Idempotency-Key` is missing";
-        return Err(Problem::bad_request("idempotency_key_missing", detail));
+        return Err(Problem::new(Code::IDEMPOTENCY_KEY_MISSING, detail));
     };
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"._:-".contains(byte);
     if (1..=64).contains(&sent.len()) && sent.iter().all(plain) {
         Ok(String::from_utf8_lossy(sent).into_owned())
     } else {
         let detail = "`Idempotency-Key` has 1 to 64 of the characters A-Z a-z 0-9 . _ : -";
-        Err(Problem::bad_request("idempotency_key_invalid", detail))
+        Err(Problem::new(Code::IDEMPOTENCY_KEY_INVALID, detail))
     }
 }

@@ -9,6 +9,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
+use super::code::Code;
 use crate::domain::reason::Reason;
 use crate::gateway::CallError;
 use crate::gateway::authn::AuthnError;
@@ -19,8 +20,7 @@ const BUSY_RETRY_SECS: u64 = 5;
 /// A problem as an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Problem {
-    status: StatusCode,
-    code: &'static str,
+    code: Code,
     detail: Cow<'static, str>,
     retry_after_secs: Option<u64>,
     /// Whether it was counted where it is said, and is not to be counted again.
@@ -28,36 +28,28 @@ pub(super) struct Problem {
 }
 
 impl Problem {
-    pub(super) fn new(
-        status: StatusCode,
-        code: &'static str,
-        detail: impl Into<Cow<'static, str>>,
-    ) -> Self {
-        Self { status, code, detail: detail.into(), retry_after_secs: None, counted: false }
-    }
-
-    pub(super) fn bad_request(code: &'static str, detail: impl Into<Cow<'static, str>>) -> Self {
-        Self::new(StatusCode::BAD_REQUEST, code, detail)
+    pub(super) fn new(code: Code, detail: impl Into<Cow<'static, str>>) -> Self {
+        Self { code, detail: detail.into(), retry_after_secs: None, counted: false }
     }
 
     /// The one answer for what is not there, is another's, or cannot be an id at all (I8).
     pub(super) fn not_found() -> Self {
-        Self::new(StatusCode::NOT_FOUND, "not_found", "there is no such thing, or it is not yours")
+        Self::new(Code::NOT_FOUND, "there is no such thing, or it is not yours")
     }
 
     pub(super) fn no_such_route() -> Self {
-        Self::new(StatusCode::NOT_FOUND, "not_found", "there is no such address")
+        Self::new(Code::NOT_FOUND, "there is no such address")
     }
 
     pub(super) fn wrong_method() -> Self {
         let detail =
             "this address does not take that method; the header `Allow` names those it takes";
-        Self::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", detail)
+        Self::new(Code::METHOD_NOT_ALLOWED, detail)
     }
 
     /// Who is not let in. Whoever says so has counted it, under its own reason.
     pub(super) fn refused(reason: Reason) -> Self {
-        Self::new(StatusCode::UNAUTHORIZED, reason.code(), reason.text()).counted()
+        Self::new(Code::refused(reason), reason.text()).counted()
     }
 
     /// Says that it was counted already.
@@ -67,8 +59,7 @@ impl Problem {
 
     pub(super) fn rate_limited(retry_after_secs: u64) -> Self {
         let detail = "too many calls with this token; try again when `Retry-After` is over";
-        let problem = Self::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", detail);
-        problem.after(retry_after_secs)
+        Self::new(Code::RATE_LIMITED, detail).after(retry_after_secs)
     }
 
     /// Says in how many seconds to try again.
@@ -76,24 +67,27 @@ impl Problem {
         Self { retry_after_secs: Some(secs), ..self }
     }
 
-    pub(super) fn forbidden(code: &'static str, detail: impl Into<Cow<'static, str>>) -> Self {
-        Self::new(StatusCode::FORBIDDEN, code, detail)
-    }
-
     /// Too many passwords are being looked at.
     pub(super) fn busy() -> Self {
         let detail = "too many passwords are being looked at; try again";
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, "busy", detail).after(BUSY_RETRY_SECS)
+        Self::new(Code::BUSY, detail).after(BUSY_RETRY_SECS)
     }
 
     pub(super) fn internal() -> Self {
         let detail = "something went wrong inside; the log has it under the id of this request";
-        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", detail)
+        Self::new(Code::INTERNAL, detail)
     }
 
-    pub(super) fn unavailable(reason: Reason) -> Self {
-        let detail = format!("{}; try again", reason.text());
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, reason.code(), detail)
+    pub(super) fn store_unavailable() -> Self {
+        Self::unavailable(Code::STORE_UNAVAILABLE, Reason::StoreUnavailable)
+    }
+
+    pub(super) fn erp_unavailable() -> Self {
+        Self::unavailable(Code::ERP_UNAVAILABLE, Reason::ErpUnavailable)
+    }
+
+    fn unavailable(code: Code, reason: Reason) -> Self {
+        Self::new(code, format!("{}; try again", reason.text()))
     }
 }
 
@@ -103,20 +97,21 @@ pub(super) struct Uncounted(pub(super) &'static str);
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
+        let status = self.code.status();
         let body = json!({
             "type": "about:blank",
-            "title": self.status.canonical_reason().unwrap_or_default(),
-            "status": self.status.as_u16(),
-            "code": self.code,
+            "title": status.canonical_reason().unwrap_or_default(),
+            "status": status.as_u16(),
+            "code": self.code.text(),
             "detail": self.detail,
         });
-        let mut response = (self.status, body.to_string()).into_response();
+        let mut response = (status, body.to_string()).into_response();
         if !self.counted {
-            response.extensions_mut().insert(Uncounted(self.code));
+            response.extensions_mut().insert(Uncounted(self.code.text()));
         }
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
-        if self.status == StatusCode::UNAUTHORIZED {
+        if status == StatusCode::UNAUTHORIZED {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         if let Some(secs) = self.retry_after_secs {
@@ -132,7 +127,7 @@ impl From<AuthnError> for Problem {
             AuthnError::Refused(reason) => Self::refused(reason),
             AuthnError::Store(_) => {
                 log(&error);
-                Self::unavailable(Reason::StoreUnavailable)
+                Self::store_unavailable()
             }
         }
     }
@@ -142,19 +137,17 @@ impl From<CallError> for Problem {
     fn from(error: CallError) -> Self {
         match &error {
             CallError::KeyReused => Self::new(
-                StatusCode::CONFLICT,
-                "idempotency_key_reused",
+                Code::IDEMPOTENCY_KEY_REUSED,
                 "the idempotency key was used for another proposal; use a new key",
             ),
             CallError::NotFound => Self::not_found(),
-            CallError::WrongState(operation) => Self::new(
-                StatusCode::CONFLICT,
-                "wrong_state",
-                format!("the operation is {}", operation.status.code()),
-            ),
+            CallError::WrongState(operation) => {
+                let detail = format!("the operation is {}", operation.status.code());
+                Self::new(Code::WRONG_STATE, detail)
+            }
             CallError::Store(_) => {
                 log(&error);
-                Self::unavailable(Reason::StoreUnavailable)
+                Self::store_unavailable()
             }
             CallError::Randomness(_) => {
                 log(&error);

@@ -17,12 +17,22 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use super::Shared;
+use super::call::{Field, names};
+use super::code::Code;
+use super::forms;
 use super::problem::Problem;
 
 /// How many items a page has at most.
 const LIMIT_MAX: u16 = 200;
 /// How many it has if nobody says.
 const LIMIT_DEFAULT: u16 = 50;
+/// What a list that is given in pages is asked with.
+pub(super) const PAGED: [Field; 2] = [LIMIT, CURSOR];
+/// How many items a page is to have.
+pub(super) const LIMIT: Field = Field::may("limit", forms::limit);
+/// Where it is to begin.
+pub(super) const CURSOR: Field = Field::may("cursor", forms::cursor);
+
 /// How long a call may wait for an operation.
 const WAIT_MAX: Duration = Duration::from_mins(1);
 /// Longer cursors are not ours.
@@ -58,21 +68,21 @@ impl FromRequestParts<Shared> for NoParams {
 pub(super) struct Params(BTreeMap<String, String>);
 
 fn invalid(text: String) -> Problem {
-    Problem::bad_request("invalid_query", text)
+    Problem::new(Code::INVALID_QUERY, text)
 }
 
 impl Params {
     /// Reads those that the call knows.
-    pub(super) fn read(uri: &Uri, known: &[&str]) -> Result<Self, Problem> {
+    pub(super) fn read(uri: &Uri, known: &[Field]) -> Result<Self, Problem> {
         let pairs = Query::<Vec<(String, String)>>::try_from_uri(uri)
             .map_err(|_fault| invalid("the query cannot be read".to_owned()))?;
         let mut all = BTreeMap::new();
         for (name, value) in pairs.0 {
-            if !known.contains(&name.as_str()) {
+            if !known.iter().any(|known| known.name == name) {
                 return Err(invalid(if known.is_empty() {
                     "this call takes no query parameters".to_owned()
                 } else {
-                    format!("the query parameters of this call are {}", known.join(", "))
+                    format!("the query parameters of this call are {}", names(known).join(", "))
                 }));
             }
             if all.insert(name.clone(), value).is_some() {
@@ -210,7 +220,7 @@ mod tests {
 
     fn read(query: &str) -> Result<Params, Problem> {
         let uri: Uri = format!("/v1/operations?{query}").parse().unwrap();
-        Params::read(&uri, &["limit", "wait", "cursor"])
+        Params::read(&uri, &[LIMIT, CURSOR, Field::may("wait", forms::wait)])
     }
 
     #[test]

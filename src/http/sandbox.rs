@@ -2,21 +2,25 @@
 //! ERP behind the gateway's back, time passes, calls fail. It needs no credential, so it is there
 //! only with the sandbox and on loopback.
 //!
-//! It knows the addresses; what the fields are is the sandbox's own, behind [`SandboxControl`].
+//! It knows the addresses; what the fields are is the sandbox's own, behind [`SandboxControl`], which
+//! also says how they are to be described.
 
 use std::fmt;
 
 use async_trait::async_trait;
+use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::routing::{get, post, put};
-use axum::{Json, Router};
+use schemars::{Schema, SchemaGenerator};
 use serde_json::Value;
 
 use super::Shared;
 use super::body::JsonBytes;
+use super::call::{Call, Content, Reply, Takes};
+use super::code::Code;
 use super::problem::{self, Problem};
 use super::query::{NoParams, Segments};
+use super::routes::Routes;
 use crate::gateway::contract;
 
 /// Why a call of the control surface did nothing.
@@ -33,6 +37,38 @@ pub enum SandboxError {
     Failed(String),
 }
 
+/// What is sent to the control surface, and what it answers with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SandboxShape {
+    /// All payments.
+    Payments,
+    /// A vendor as it is.
+    Vendor,
+    /// The fields of a vendor.
+    VendorFields,
+    /// A bill as it is.
+    Bill,
+    /// The fields of a bill.
+    BillFields,
+    /// A payment by hand.
+    HandPayment,
+    /// How far the clock is to move.
+    Advance,
+    /// The time.
+    Clock,
+    /// An answer of Verification of Payee.
+    VopEntry,
+    /// An account on the sanctions list, or not.
+    SanctionEntry,
+    /// A fault.
+    Fault,
+    /// `null`.
+    Nothing,
+}
+
+/// Describes them.
+pub type SandboxShapes = fn(SandboxShape, &mut SchemaGenerator) -> Schema;
+
 /// What a call of the control surface gives: the JSON of the answer.
 pub type SandboxAnswer = Result<Value, SandboxError>;
 
@@ -40,6 +76,8 @@ pub type SandboxAnswer = Result<Value, SandboxError>;
 /// fields and wrong types are [`SandboxError::Invalid`].
 #[async_trait]
 pub trait SandboxControl: Send + Sync + fmt::Debug {
+    /// How what is sent and answered is described.
+    fn shapes(&self) -> SandboxShapes;
     /// Every payment that the ERP holds.
     async fn payments(&self) -> SandboxAnswer;
     /// A vendor as the ERP holds it.
@@ -64,16 +102,60 @@ pub trait SandboxControl: Send + Sync + fmt::Debug {
 
 type Answered = Result<Json<Value>, Problem>;
 
-pub(super) fn routes() -> Router<Shared> {
-    Router::new()
-        .route("/sandbox/payments", get(payments))
-        .route("/sandbox/companies/{company}/vendors/{vendor}", get(vendor).put(put_vendor))
-        .route("/sandbox/companies/{company}/bills/{bill}", get(bill).put(put_bill))
-        .route("/sandbox/companies/{company}/bills/{bill}/pay", post(pay))
-        .route("/sandbox/clock", post(clock))
-        .route("/sandbox/vop", put(vop))
-        .route("/sandbox/sanctions", put(sanctions))
-        .route("/sandbox/faults", post(faults))
+const fn reads(id: &'static str, about: &'static str, answers: &'static [Reply]) -> Call {
+    Call::by_anybody(id, about).answers(answers).refuses(&[Code::NOT_FOUND])
+}
+
+const fn edits(
+    id: &'static str,
+    about: &'static str,
+    sent: SandboxShape,
+    answers: &'static [Reply],
+) -> Call {
+    Call::by_anybody(id, about)
+        .takes(Takes::Sandbox(sent))
+        .answers(answers)
+        .refuses(&[Code::NOT_FOUND, Code::INVALID_FIELDS])
+}
+
+const fn given(about: &'static str, shape: SandboxShape) -> Reply {
+    Reply::new(StatusCode::OK, about, Content::Sandbox(shape))
+}
+
+/// Adds the calls of the control surface.
+pub(super) fn routes(routes: Routes) -> Routes {
+    use SandboxShape::{
+        Advance, Bill, BillFields, Clock, Fault, HandPayment, Nothing, Payments, SanctionEntry,
+        Vendor, VendorFields, VopEntry,
+    };
+    const VENDOR: &[Reply] = &[given("The vendor as it is then.", Vendor)];
+    const BILL: &[Reply] = &[given("The bill as it is then.", Bill)];
+    const DONE: &[Reply] = &[given("Done.", Nothing)];
+    const PAYMENTS: Call =
+        reads("sandboxPayments", "Every payment that the ERP holds", &[given("All.", Payments)]);
+    const GET_VENDOR: Call = reads("sandboxVendor", "A vendor as the ERP holds it", VENDOR);
+    const PUT_VENDOR: Call = edits("putSandboxVendor", "Edits a vendor", VendorFields, VENDOR);
+    const GET_BILL: Call = reads("sandboxBill", "A bill as the ERP holds it", BILL);
+    const PUT_BILL: Call = edits("putSandboxBill", "Edits a bill", BillFields, BILL);
+    const PAY: Call = edits("paySandboxBill", "Somebody pays by hand", HandPayment, BILL);
+    const CLOCK: Call =
+        edits("moveSandboxClock", "Time passes", Advance, &[given("The new time.", Clock)]);
+    const VOP: Call =
+        edits("putSandboxVop", "Changes what Verification of Payee answers", VopEntry, DONE);
+    const SANCTIONS: Call =
+        edits("putSandboxSanctions", "Changes the sanctions list", SanctionEntry, DONE);
+    const FAULTS: Call = edits("addSandboxFault", "The next calls fail so", Fault, DONE);
+    routes
+        .get("/sandbox/payments", PAYMENTS, payments)
+        .get("/sandbox/companies/{company}/vendors/{vendor}", GET_VENDOR, vendor)
+        .put("/sandbox/companies/{company}/vendors/{vendor}", PUT_VENDOR, put_vendor)
+        .get("/sandbox/companies/{company}/bills/{bill}", GET_BILL, bill)
+        .put("/sandbox/companies/{company}/bills/{bill}", PUT_BILL, put_bill)
+        .post("/sandbox/companies/{company}/bills/{bill}/pay", PAY, pay)
+        .post("/sandbox/clock", CLOCK, clock)
+        .put("/sandbox/vop", VOP, vop)
+        .put("/sandbox/sanctions", SANCTIONS, sanctions)
+        .post("/sandbox/faults", FAULTS, faults)
 }
 
 fn control(shared: &Shared) -> Result<&dyn SandboxControl, Problem> {
@@ -82,12 +164,8 @@ fn control(shared: &Shared) -> Result<&dyn SandboxControl, Problem> {
 
 fn answer(given: SandboxAnswer) -> Answered {
     given.map(Json).map_err(|error| match &error {
-        SandboxError::NotFound => {
-            Problem::new(StatusCode::NOT_FOUND, "not_found", error.to_string())
-        }
-        SandboxError::Invalid(_) => {
-            Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_fields", error.to_string())
-        }
+        SandboxError::NotFound => Problem::new(Code::NOT_FOUND, error.to_string()),
+        SandboxError::Invalid(_) => Problem::new(Code::INVALID_FIELDS, error.to_string()),
         SandboxError::Failed(_) => {
             problem::log(&error);
             Problem::internal()

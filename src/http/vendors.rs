@@ -6,17 +6,26 @@ use axum::extract::State;
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse as _, Response};
 use countersign_erp_source::{CompanyId, Iban, Timestamp, VendorId};
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::json;
 
 use super::Shared;
 use super::body::JsonBytes;
+use super::call::{Call as CallOf, Field, Reply, Takes};
 use super::caller::HumanCaller;
+use super::code::Code;
 use super::company::About;
 use super::fields::{Fields, invalid};
-use super::operation_view::{OperationView, http_status};
+use super::forms;
+use super::operation_view::{
+    DENIED, DENIED_AT_CONTRACT, DENIED_AT_ERROR, EXECUTED, NOT_DONE, OperationView, WAITS,
+    http_status,
+};
 use super::operations::to_its_end;
 use super::problem::{self, Problem};
 use super::query::Segments;
+use super::shapes::one;
 use crate::ap::reading::Eyes;
 use crate::ap::vendor::callback::{self, Call, CallbackError, Outcome};
 use crate::ap::vendor::history::HistoryView;
@@ -28,15 +37,59 @@ use crate::gateway::contract::Proposal;
 use crate::gateway::sessions::Human;
 
 /// What the body of a call-back may hold.
-const CALL: [&str; 7] = [
-    "new_iban",
-    "number_dialled",
-    "spoke_to",
-    "read_back",
-    "outcome",
-    "request_received_at",
-    "note",
+const TOLD: [Field; 7] = [
+    Field::must("new_iban", forms::iban),
+    Field::must("number_dialled", forms::phone),
+    Field::may("spoke_to", forms::spoke_to),
+    Field::may("read_back", forms::read_back),
+    Field::must("outcome", forms::call_outcome),
+    Field::may("request_received_at", forms::time),
+    Field::may("note", forms::text),
 ];
+/// What the body of a telephone's confirmation holds.
+const PHONE: [Field; 2] = [Field::must("phone", forms::phone), Field::must("how", forms::text)];
+/// What the body of an account's confirmation holds.
+const ACCOUNT: [Field; 1] = [Field::must("iban", forms::iban)];
+/// What an operation that a human begins may come to.
+const BEGUN: [Reply; 6] = [NOT_DONE, EXECUTED, WAITS, DENIED, DENIED_AT_CONTRACT, DENIED_AT_ERROR];
+
+pub(super) const CALL: CallOf =
+    CallOf::by_humans("recordCallback", "Somebody called the vendor about a new account")
+        .of_company()
+        .takes(Takes::Members(&TOLD))
+        .answers(&[Reply::created("Written down, whether it counts or not.", one::<RecordedView>)])
+        .refuses(&[Code::NOT_AN_ACCOUNTANT, Code::BASELINE_MISSING, Code::ERP_UNAVAILABLE]);
+
+pub(super) const CONFIRM_PHONE: CallOf =
+    CallOf::by_humans("confirmPhone", "Makes a changed telephone number one to call back on")
+        .of_company()
+        .takes(Takes::Members(&PHONE))
+        .answers(&BEGUN)
+        .refuses(&[Code::NOT_AN_ACCOUNTANT]);
+
+pub(super) const CONFIRM_ACCOUNT: CallOf =
+    CallOf::by_humans("confirmAccount", "Makes an account that is on file the baseline")
+        .of_company()
+        .takes(Takes::Members(&ACCOUNT))
+        .answers(&BEGUN)
+        .refuses(&[Code::NOT_AN_ACCOUNTANT]);
+
+pub(super) const HISTORY: CallOf =
+    CallOf::by_humans("getBankHistory", "How accounts and telephones came to be on file")
+        .of_company()
+        .answers(&[Reply::ok("What is known.", one::<HistoryView>)])
+        .refuses(&[Code::ERP_UNAVAILABLE]);
+
+/// A call that was written down.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Callback")]
+pub(super) struct RecordedView {
+    id: String,
+    /// Whether a change may rest on it.
+    counts: bool,
+    /// Why not.
+    why_not: Vec<&'static str>,
+}
 
 /// `POST /v1/vendors/{vendor_id}/callbacks`
 pub(super) async fn call(
@@ -49,7 +102,7 @@ pub(super) async fn call(
     let company = About::by_human(&human, &uri, &[])?.company;
     accountant_or_approver(&human, &company)?;
     let vendor = VendorId::new(vendor).map_err(|_bad| Problem::not_found())?;
-    let fields = Fields::read(&body, &CALL)?;
+    let fields = Fields::read(&body, &TOLD)?;
     let outcome = "`confirmed`, `denied` or `no_answer`";
     let outcome = fields.parse("outcome", outcome, Outcome::from_code)?;
     let iban = Iban::parse(fields.text("new_iban")?);
@@ -81,9 +134,11 @@ pub(super) async fn call(
     let work =
         async move |_gateway: Gateway| callback::record(&ap, &company, &vendor, &by, call).await;
     let recorded = to_its_end(&shared, work).await??;
-    let why_not: Vec<&str> = recorded.why_not.iter().map(|why| why.code()).collect();
-    let answer =
-        json!({ "id": recorded.id.as_str(), "counts": recorded.counts, "why_not": why_not });
+    let answer = RecordedView {
+        id: recorded.id.to_string(),
+        counts: recorded.counts,
+        why_not: recorded.why_not.iter().map(|why| why.code()).collect(),
+    };
     Ok((StatusCode::CREATED, Json(answer)).into_response())
 }
 
@@ -97,7 +152,7 @@ pub(super) async fn confirm_phone(
 ) -> Result<Response, Problem> {
     let company = About::by_human(&human, &uri, &[])?.company;
     accountant_or_approver(&human, &company)?;
-    let fields = Fields::read(&body, &["phone", "how"])?;
+    let fields = Fields::read(&body, &PHONE)?;
     let args = json!({
         "vendor_id": vendor, "phone": fields.text("phone")?, "how": fields.text("how")?,
     });
@@ -114,7 +169,7 @@ pub(super) async fn confirm_account(
 ) -> Result<Response, Problem> {
     let company = About::by_human(&human, &uri, &[])?.company;
     accountant_or_approver(&human, &company)?;
-    let fields = Fields::read(&body, &["iban"])?;
+    let fields = Fields::read(&body, &ACCOUNT)?;
     let args = json!({ "vendor_id": vendor, "iban": fields.text("iban")? });
     begin(&shared, &human, company, Proposal::of(CONFIRM_BANK_DETAILS, &args)).await
 }
@@ -156,7 +211,7 @@ fn accountant_or_approver(human: &Human, company: &CompanyId) -> Result<(), Prob
         return Ok(());
     }
     let detail = "this takes an accountant or an approver of the company";
-    Err(Problem::forbidden("not_an_accountant", detail))
+    Err(Problem::new(Code::NOT_AN_ACCOUNTANT, detail))
 }
 
 impl From<CallbackError> for Problem {
@@ -164,19 +219,17 @@ impl From<CallbackError> for Problem {
         let text = error.to_string();
         match &error {
             CallbackError::NoVendor => Self::not_found(),
-            CallbackError::NoBaseline => {
-                Self::new(StatusCode::CONFLICT, Reason::BaselineMissing.code(), text)
-            }
+            CallbackError::NoBaseline => Self::new(Code::BASELINE_MISSING, text),
             CallbackError::Number(_)
             | CallbackError::ReadBackTooShort
-            | CallbackError::RequestLater => Self::bad_request("invalid_field", text),
+            | CallbackError::RequestLater => Self::new(Code::INVALID_FIELD, text),
             CallbackError::Erp(_) => {
                 problem::log(&error);
-                Self::unavailable(Reason::ErpUnavailable)
+                Self::erp_unavailable()
             }
             CallbackError::Store(_) => {
                 problem::log(&error);
-                Self::unavailable(Reason::StoreUnavailable)
+                Self::store_unavailable()
             }
             CallbackError::Randomness(_) => {
                 problem::log(&error);

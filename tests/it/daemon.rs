@@ -13,6 +13,7 @@ use reqwest::{Client, Method, RequestBuilder, StatusCode};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::described::Exchange;
 use crate::support::Place;
 
 pub(crate) const COMPANY: &str = "blue-sparrow";
@@ -333,8 +334,11 @@ impl Daemon {
             Some(body) => request.json(body),
             None => request,
         };
-        let answer = request.send().await.unwrap();
-        let (status, text) = (answer.status(), answer.text().await.unwrap());
+        let request = request.build().unwrap();
+        let answer = http().execute(request.try_clone().unwrap()).await.unwrap();
+        let (status, headers) = (answer.status(), answer.headers().clone());
+        let text = answer.text().await.unwrap();
+        Exchange::of(&request, status, &headers, &text).is_described();
         assert!(status.is_success(), "{path}: {status} {text}");
         serde_json::from_str(&text).unwrap_or(Value::Null)
     }
@@ -434,9 +438,11 @@ impl Agent {
     }
 
     pub(crate) async fn send(&self, request: RequestBuilder) -> Answer {
-        let answer = request.send().await.unwrap();
+        let request = request.build().unwrap();
+        let answer = self.http.execute(request.try_clone().unwrap()).await.unwrap();
         let (status, headers) = (answer.status(), answer.headers().clone());
         let text = answer.text().await.unwrap();
+        Exchange::of(&request, status, &headers, &text).is_described();
         Answer { status, headers, json: serde_json::from_str(&text).unwrap_or(Value::String(text)) }
     }
 

@@ -20,6 +20,8 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tower::ServiceExt as _;
 
+use crate::described::Exchange;
+
 const HOST: &str = "127.0.0.1:8490";
 const SETTINGS: &str = r#"
 [server]
@@ -104,9 +106,20 @@ impl Door {
 
     /// Sends a request and gives status, code and headers of the problem that answers it.
     async fn refused(&self, request: Request<Body>) -> (StatusCode, String, HeaderMap) {
+        let (method, uri) = (request.method().clone(), request.uri().to_string());
         let (head, body) = self.router.clone().oneshot(request).await.unwrap().into_parts();
         let body = body.collect().await.unwrap().to_bytes();
-        let problem: Value = serde_json::from_slice(&body).unwrap();
+        let text = std::str::from_utf8(&body).unwrap();
+        let exchange = Exchange {
+            method: method.as_str(),
+            target: &uri,
+            sent: &[],
+            status: head.status.as_u16(),
+            headers: crate::described::headers(&head.headers),
+            body: text,
+        };
+        exchange.is_described();
+        let problem: Value = serde_json::from_str(text).unwrap();
         assert_eq!(head.headers["content-type"], "application/problem+json");
         assert_eq!(head.headers["x-content-type-options"], "nosniff");
         assert_eq!(head.headers["cache-control"], "no-store");

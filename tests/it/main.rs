@@ -19,6 +19,8 @@ mod compose;
 #[cfg(test)]
 mod daemon;
 #[cfg(test)]
+mod described;
+#[cfg(test)]
 mod duplicates;
 #[cfg(test)]
 mod exactly_once;
@@ -26,6 +28,8 @@ mod exactly_once;
 mod examples;
 #[cfg(test)]
 mod facts;
+#[cfg(test)]
+mod fuzzed;
 #[cfg(test)]
 mod hostile;
 #[cfg(test)]
@@ -38,6 +42,8 @@ mod live;
 mod log;
 #[cfg(test)]
 mod metrics;
+#[cfg(test)]
+mod openapi;
 #[cfg(test)]
 mod oracle;
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use countersign_erp_source::{Amount, BillId, Clock, Currency, Iban, Timestamp};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::SqliteConnection;
 
@@ -63,7 +64,7 @@ impl From<sqlx::Error> for ControlError {
 }
 
 /// A payment that the ERP holds.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct PaymentRecord {
     /// The company.
     pub company: String,
@@ -86,7 +87,7 @@ pub struct PaymentRecord {
 type PaymentRow = (String, String, String, Option<String>, i64, String, String, String);
 
 /// A payment by hand, as it is asked for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HandPayment {
     /// How much, in the bill's currency.
@@ -94,7 +95,7 @@ pub struct HandPayment {
 }
 
 /// An account that comes on the sanctions list or off it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SanctionEntry {
     /// The account.

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use countersign_erp_source::ReadError;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::SqliteConnection;
 
@@ -11,7 +12,7 @@ use crate::tables::TableError;
 
 /// Which calls a fault hits. Only those that a connector handle for operations makes
 /// ([`Sandbox::without_faults`](crate::Sandbox::without_faults)).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FaultPoint {
     /// `register_payment`.
@@ -39,7 +40,7 @@ impl FaultPoint {
 }
 
 /// What a fault does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FaultKind {
     /// The ERP says no.
@@ -83,7 +84,7 @@ impl FaultKind {
 }
 
 /// A fault, as it is asked for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FaultRequest {
     /// Which calls.

@@ -6,6 +6,7 @@ use countersign_erp_source::{
     AccountId, AccountNumber, Amount, AmountError, BadId, BillId, Currency, Iban, IbanError,
     Timestamp, UnknownCurrency, VendorId,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
 mod bill;
@@ -73,7 +74,7 @@ fn not_blank(text: Option<String>) -> Option<String> {
 ///   comes over in a merge keeps its age too, as an ERP merges behind its own records' back.
 /// - An age that only repeats what is on file, as when a record is read, edited and written back, is
 ///   no statement: a record that changes is then as old as its change. Another age is believed.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct VendorFields {
     /// The name; needed for a new vendor.
@@ -102,7 +103,7 @@ pub struct VendorFields {
 }
 
 /// An account in a list of accounts. What is absent stays as it is, or has its default.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AccountFields {
     /// The number; not necessarily a valid IBAN.
@@ -125,7 +126,7 @@ pub struct AccountFields {
 }
 
 /// A bill's fields. An absent field stays as it is, or has its default.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct BillFields {
     /// Whose bill; needed for a new one.
@@ -154,7 +155,7 @@ pub struct BillFields {
 }
 
 /// The state of a bill, as people say it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StateWord {
     /// Not confirmed yet.
@@ -168,7 +169,7 @@ pub enum StateWord {
 }
 
 /// The kind of a document.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum KindWord {
     /// A vendor bill.
@@ -178,7 +179,7 @@ pub enum KindWord {
 }
 
 /// What Verification of Payee answers for a pair.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct VopEntry {
     /// The name that is asked.
@@ -205,7 +206,7 @@ impl VopEntry {
 }
 
 /// An answer of Verification of Payee.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum VopWord {
     /// The holder's name.
@@ -230,7 +231,7 @@ impl VopWord {
 }
 
 /// A vendor as the ERP holds it now, whole numbers included.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct VendorRecord {
     /// The name.
     pub name: String,
@@ -251,7 +252,7 @@ pub struct VendorRecord {
 }
 
 /// An account as the ERP holds it now.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct AccountRecord {
     /// The number.
     pub iban: String,
@@ -272,7 +273,7 @@ fn is_true(value: &bool) -> bool {
 }
 
 /// A bill as the ERP holds it now.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct BillRecord {
     /// Whose bill.
     pub vendor: String,

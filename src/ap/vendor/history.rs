@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use countersign_erp_source::{CompanyId, Timestamp, Vendor, VendorId};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::super::baseline::{Comparison, PHONE_UNTRUSTED_FOR, is_trusted};
@@ -18,7 +19,8 @@ use crate::store::{Conn, StoreError, freezes, precedents};
 const SHOWN_MAX: i64 = 200;
 
 /// What is known of a vendor's details.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "BankHistory")]
 pub struct HistoryView {
     vendor_id: String,
     name: String,
@@ -30,18 +32,20 @@ pub struct HistoryView {
     events: Vec<EventView>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct DisputeView {
+    #[schemars(with = "String")]
     since: Timestamp,
     what: String,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct AccountView {
     account_ref: String,
     iban: String,
     active: bool,
     bank_status: &'static str,
+    #[schemars(with = "String")]
     since: Timestamp,
     age_days: i64,
     payable: bool,
@@ -49,16 +53,17 @@ struct AccountView {
     operation: Option<String>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct PhoneView {
     kind: &'static str,
     number: String,
+    #[schemars(with = "String")]
     since: Timestamp,
     trusted: bool,
     why: String,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct CallbackView {
     id: String,
     new_iban: String,
@@ -68,15 +73,19 @@ struct CallbackView {
     outcome: &'static str,
     counts: bool,
     why_not: Vec<String>,
+    #[schemars(with = "String")]
     called_at: Timestamp,
+    #[schemars(with = "String")]
     expires_at: Timestamp,
     status: &'static str,
     operation: Option<String>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct EventView {
+    #[schemars(with = "String")]
     at: Timestamp,
+    #[schemars(with = "String")]
     seen_at: Timestamp,
     what: String,
     account_ref: Option<String>,

@@ -264,6 +264,9 @@ impl Arena {
             assert_eq!(heard.header(name), Some(value), "{what}: {heard:?}");
         }
         self.is_clean(what, &heard);
+        if let Err(fault) = call.with_answer(&heard).described() {
+            panic!("{what}: {fault}: {heard:?}");
+        }
         heard
     }
 

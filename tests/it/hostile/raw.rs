@@ -6,6 +6,8 @@ use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
+use crate::described::Exchange;
+
 /// How long a daemon may take for one answer.
 const PATIENCE: Duration = Duration::from_secs(40);
 
@@ -83,6 +85,18 @@ impl Call {
         body.extend(b"0\r\n\r\n");
         self.body = body;
         self.unannounced().set("Transfer-Encoding", "chunked")
+    }
+
+    /// This call and what was heard.
+    pub(crate) fn with_answer<'a>(&'a self, heard: &'a Heard) -> Exchange<'a> {
+        Exchange {
+            method: &self.method,
+            target: &self.target,
+            sent: if self.announced { &self.body } else { &[] },
+            status: heard.status,
+            headers: heard.headers.clone(),
+            body: &heard.body,
+        }
     }
 
     pub(crate) fn is_head(&self) -> bool {

@@ -10,6 +10,7 @@ use super::forms::{self, Asked};
 use super::judge::{Answerable, Asking, Found, Judge, Verdict, erp_refuses, http_status};
 use super::words::Proposal;
 use super::world::{World, euros};
+use crate::described::Exchange;
 
 /// An answer of the daemon.
 #[derive(Debug, Clone)]
@@ -24,10 +25,15 @@ type Done = Result<(), String>;
 
 impl Answer {
     pub(super) async fn of(request: RequestBuilder) -> Result<Self, String> {
-        let answer = request.send().await.map_err(|fault| format!("no answer: {fault:?}"))?;
-        let status = answer.status().as_u16();
-        let replayed = answer.headers().contains_key("idempotent-replayed");
+        let (client, request) = request.build_split();
+        let request = request.map_err(|fault| format!("no request: {fault:?}"))?;
+        let sent = request.try_clone().ok_or("a body that cannot be sent twice")?;
+        let answer = client.execute(sent).await.map_err(|fault| format!("no answer: {fault:?}"))?;
+        let (status, headers) = (answer.status(), answer.headers().clone());
+        let replayed = headers.contains_key("idempotent-replayed");
         let text = answer.text().await.map_err(|fault| format!("half an answer: {fault:?}"))?;
+        Exchange::of(&request, status, &headers, &text).described()?;
+        let status = status.as_u16();
         let json = serde_json::from_str(&text).unwrap_or(Value::Null);
         Ok(Self { status, replayed, text, json })
     }
