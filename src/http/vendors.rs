@@ -26,10 +26,10 @@ use super::operations::to_its_end;
 use super::problem::{self, Problem};
 use super::query::Segments;
 use super::shapes::one;
+use crate::ap;
 use crate::ap::reading::Eyes;
 use crate::ap::vendor::callback::{self, Call, CallbackError, Outcome};
 use crate::ap::vendor::history::HistoryView;
-use crate::ap::{CONFIRM_BANK_DETAILS, CONFIRM_PHONE};
 use crate::domain::reason::Reason;
 use crate::domain::role::Role;
 use crate::gateway::Gateway;
@@ -156,7 +156,7 @@ pub(super) async fn confirm_phone(
     let args = json!({
         "vendor_id": vendor, "phone": fields.text("phone")?, "how": fields.text("how")?,
     });
-    begin(&shared, &human, company, Proposal::of(CONFIRM_PHONE, &args)).await
+    begin(&shared, &human, company, Proposal::of(ap::CONFIRM_PHONE, &args)).await
 }
 
 /// `POST /v1/vendors/{vendor_id}/bank-confirmations`
@@ -171,7 +171,7 @@ pub(super) async fn confirm_account(
     accountant_or_approver(&human, &company)?;
     let fields = Fields::read(&body, &ACCOUNT)?;
     let args = json!({ "vendor_id": vendor, "iban": fields.text("iban")? });
-    begin(&shared, &human, company, Proposal::of(CONFIRM_BANK_DETAILS, &args)).await
+    begin(&shared, &human, company, Proposal::of(ap::CONFIRM_BANK_DETAILS, &args)).await
 }
 
 /// `GET /v1/vendors/{vendor_id}/bank-history`
