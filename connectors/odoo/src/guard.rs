@@ -1,6 +1,7 @@
-//! What is installed in Odoo, and whether it still is: the actions by which orders are booked and
-//! looked up, the table of orders that no user of Odoo reaches, the triggers that keep what was
-//! booked, and the three identities. It holds no key and no password.
+//! What is installed in Odoo, and whether it still is: the actions by which orders are booked, bank
+//! details changed and both looked up, the table of orders and the log of changes that no user of
+//! Odoo reaches, the triggers that keep what was booked and write that log, and the three
+//! identities. It holds no key and no password.
 
 mod attest;
 mod install;
@@ -17,6 +18,10 @@ pub(crate) mod name {
     pub(crate) const PAY: &str = "Countersign: pay a bill";
     pub(crate) const LOOK_UP: &str = "Countersign: look up an order";
     pub(crate) const LIST_ORDERS: &str = "Countersign: list orders";
+    pub(crate) const REVIEW: &str = "Countersign: review payments";
+    pub(crate) const CHANGE: &str = "Countersign: change bank details";
+    pub(crate) const LOOK_UP_CHANGE: &str = "Countersign: look up a change of bank details";
+    pub(crate) const LIST_CHANGES: &str = "Countersign: list changes";
     pub(crate) const ATTEST: &str = "Countersign: attest";
     pub(crate) const ONE_STEP: &str = "Countersign: one step of an installation";
     pub(crate) const READER: &str = "Countersign reader";
@@ -46,21 +51,59 @@ pub(crate) struct Action {
 }
 
 /// All server actions, with the one group that may run each.
-pub(crate) const ACTIONS: [Action; 4] = [
+pub(crate) const ACTIONS: [Action; 8] = [
     Action {
         name: name::PAY,
-        code: concat!(include_str!("guard/pay.py"), include_str!("guard/booked.py")),
+        code: concat!(
+            include_str!("guard/unseal.py"),
+            include_str!("guard/pay.py"),
+            include_str!("guard/read_back.py"),
+            include_str!("guard/booked.py")
+        ),
         group: name::PAYER,
     },
     Action {
         name: name::LOOK_UP,
-        code: concat!(include_str!("guard/look_up.py"), include_str!("guard/booked.py")),
+        code: concat!(
+            include_str!("guard/look_up.py"),
+            include_str!("guard/read_back.py"),
+            include_str!("guard/booked.py")
+        ),
         group: name::PAYER,
     },
     Action {
         name: name::LIST_ORDERS,
         code: include_str!("guard/list_orders.py"),
         group: name::PAYER,
+    },
+    Action {
+        name: name::REVIEW,
+        code: concat!(include_str!("guard/read_back.py"), include_str!("guard/review.py")),
+        group: name::PAYER,
+    },
+    Action {
+        name: name::CHANGE,
+        code: concat!(
+            include_str!("guard/unseal.py"),
+            include_str!("guard/change.py"),
+            include_str!("guard/read_changed.py"),
+            include_str!("guard/changed.py")
+        ),
+        group: name::BANK_ADMIN,
+    },
+    Action {
+        name: name::LOOK_UP_CHANGE,
+        code: concat!(
+            include_str!("guard/look_up_change.py"),
+            include_str!("guard/read_changed.py"),
+            include_str!("guard/changed.py")
+        ),
+        group: name::BANK_ADMIN,
+    },
+    Action {
+        name: name::LIST_CHANGES,
+        code: include_str!("guard/list_changes.py"),
+        group: name::READER,
     },
     Action { name: name::ATTEST, code: include_str!("guard/attest.py"), group: name::READER },
 ];
@@ -76,7 +119,7 @@ pub(crate) struct Trigger {
 }
 
 /// All triggers.
-pub(crate) const TRIGGERS: [Trigger; 3] = [
+pub(crate) const TRIGGERS: [Trigger; 8] = [
     Trigger {
         name: "countersign_keep_payment",
         definition: "CREATE TRIGGER countersign_keep_payment BEFORE DELETE OR UPDATE ON \
@@ -101,14 +144,67 @@ pub(crate) const TRIGGERS: [Trigger; 3] = [
         table: "countersign_order",
         body: include_str!("guard/keep_order.sql"),
     },
+    Trigger {
+        name: "countersign_keep_account",
+        definition: "CREATE TRIGGER countersign_keep_account BEFORE DELETE OR UPDATE ON \
+                     public.res_partner_bank FOR EACH ROW EXECUTE FUNCTION \
+                     countersign_keep_account()",
+        table: "res_partner_bank",
+        body: include_str!("guard/keep_account.sql"),
+    },
+    Trigger {
+        name: "countersign_log_account",
+        definition: "CREATE TRIGGER countersign_log_account AFTER INSERT OR DELETE OR UPDATE ON \
+                     public.res_partner_bank FOR EACH ROW EXECUTE FUNCTION \
+                     countersign_log_account()",
+        table: "res_partner_bank",
+        body: include_str!("guard/log_account.sql"),
+    },
+    Trigger {
+        name: "countersign_log_vendor",
+        definition: "CREATE TRIGGER countersign_log_vendor AFTER DELETE OR UPDATE ON \
+                     public.res_partner FOR EACH ROW EXECUTE FUNCTION \
+                     countersign_log_vendor()",
+        table: "res_partner",
+        body: include_str!("guard/log_vendor.sql"),
+    },
+    Trigger {
+        name: "countersign_keep_entry",
+        definition: "CREATE TRIGGER countersign_keep_entry BEFORE DELETE OR UPDATE ON \
+                     public.countersign_log FOR EACH ROW EXECUTE FUNCTION \
+                     countersign_keep_entry()",
+        table: "countersign_log",
+        body: include_str!("guard/keep_log.sql"),
+    },
+    Trigger {
+        name: "countersign_keep_log",
+        definition: "CREATE TRIGGER countersign_keep_log BEFORE TRUNCATE ON \
+                     public.countersign_log FOR EACH STATEMENT EXECUTE FUNCTION \
+                     countersign_keep_log()",
+        table: "countersign_log",
+        body: include_str!("guard/keep_log.sql"),
+    },
 ];
 
-/// The table of orders, and the one by which payments of a journal take turns.
+/// The table of orders of both kinds, and those by which payments of a journal and whatever is
+/// about a vendor's accounts take turns.
 pub(crate) const ORDER_TABLE: &str = include_str!("guard/order_table.sql");
 
+/// The table of what anybody changed about vendors and accounts.
+pub(crate) const LOG_TABLE: &str = include_str!("guard/log_table.sql");
+
 /// What the tables must hold to, as PostgreSQL prints it.
-pub(crate) const CONSTRAINTS: [&str; 4] =
-    ["PRIMARY KEY (marker)", "UNIQUE (store, seq)", "UNIQUE (payment)", "PRIMARY KEY (journal)"];
+pub(crate) const CONSTRAINTS: [&str; 7] = [
+    "PRIMARY KEY (marker)",
+    "UNIQUE (store, seq)",
+    "UNIQUE (payment)",
+    "CHECK ((((kind = 'payment'::text) AND (num_nulls(bill, journal, source_iban, amount, total, \
+     currency, date, payment) = 0)) OR ((kind = 'bank_change'::text) AND (num_nulls(old_number, \
+     bills, tx, begun) = 0) AND (num_nonnulls(bill, amount, payment) = 0))))",
+    "PRIMARY KEY (journal)",
+    "PRIMARY KEY (vendor)",
+    "PRIMARY KEY (id)",
+];
 
 /// Notes on vendors and on their accounts are the evidence of who changed what, and stay.
 pub(crate) const KEEP_NOTES_DOMAIN: &str = "[('model', 'not in', ('res.partner', \
@@ -143,7 +239,7 @@ pub(crate) fn database_objects() -> String {
              DROP TRIGGER IF EXISTS {name} ON {table};\n{definition};\n"
         )
     });
-    std::iter::once(ORDER_TABLE.to_owned()).chain(triggers).collect()
+    [ORDER_TABLE, LOG_TABLE].map(str::to_owned).into_iter().chain(triggers).collect()
 }
 
 #[cfg(test)]

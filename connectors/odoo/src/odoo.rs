@@ -122,13 +122,6 @@ impl Odoo {
     }
 }
 
-/// Why it makes no change of bank details, tells none and reviews no payment.
-const NO_CHANGES_YET: &str = "what is installed in Odoo books payments only: it neither changes bank details nor logs changes";
-
-fn cannot_yet() -> ReadError {
-    ReadError::Unavailable { reason: NO_CHANGES_YET.to_owned() }
-}
-
 #[async_trait]
 impl ErpSource for Odoo {
     fn companies(&self) -> Vec<CompanyId> {
@@ -199,28 +192,28 @@ impl ErpSource for Odoo {
         self.look_for(wanted).await
     }
 
-    async fn change_bank_details(&self, _order: &SealedBankChange) -> Result<Changed, OrderError> {
-        Err(OrderError::NotSent { reason: NO_CHANGES_YET.to_owned() })
+    async fn change_bank_details(&self, order: &SealedBankChange) -> Result<Changed, OrderError> {
+        self.hand_change_over(order).await
     }
 
     async fn look_up_change(
         &self,
-        _wanted: &ChangeLookUp,
+        wanted: &ChangeLookUp,
     ) -> Result<LookUpAnswer<Changed>, ReadError> {
-        Err(cannot_yet())
+        self.look_for_change(wanted).await
     }
 
     async fn list_changes(
         &self,
-        _company: &CompanyId,
-        _after: u64,
-        _limit: u16,
+        company: &CompanyId,
+        after: u64,
+        limit: u16,
     ) -> Result<Vec<LoggedChange>, ReadError> {
-        Err(cannot_yet())
+        self.logged_changes(company, after, limit).await
     }
 
-    async fn review(&self, _wanted: &Review) -> Result<Vec<Reviewed>, ReadError> {
-        Err(cannot_yet())
+    async fn review(&self, wanted: &Review) -> Result<Vec<Reviewed>, ReadError> {
+        self.review_payments(wanted).await
     }
 
     async fn list_orders(

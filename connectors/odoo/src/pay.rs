@@ -1,10 +1,13 @@
 //! Handing a sealed order over, looking for one, and what the guard answered. It decides nothing:
 //! it carries a text that was sealed elsewhere, and keeps every doubt.
 
+use std::collections::BTreeMap;
+
 use countersign_erp_source::{
-    AccountId, AccountNumber, Amount, BillId, BillState, Booked, BookedState, Contradiction,
-    Currency, ErpCompanyId, Iban, Identity, LookUp, LookUpAnswer, Marker, OrderError, PaymentId,
-    ReadError, RecordedOrder, Refusal, SealedOrder, Timestamp,
+    AccountId, AccountNumber, Amount, BillId, BillState, Booked, BookedState, CompanyId,
+    Contradiction, Currency, ErpCompanyId, Iban, Identity, LookUp, LookUpAnswer, Marker,
+    OrderError, PaymentId, ReadError, RecordedOrder, Refusal, Review, Reviewed, SealedOrder,
+    Timestamp,
 };
 use serde::Deserialize;
 use serde_json::json;
@@ -12,8 +15,11 @@ use serde_json::json;
 use crate::guard::name;
 use crate::mapping::{self, record_id};
 use crate::odoo::{Odoo, Told};
-use crate::rpc::CallError;
+use crate::rpc::{CallError, Session};
 use crate::xmlrpc::Fault;
+
+/// Payments of which one call asks what became.
+const REVIEWED_PER_CALL: usize = 200;
 
 /// What the pay and look-up actions answer: at most one booking.
 #[derive(Debug, Deserialize)]
@@ -37,6 +43,20 @@ struct BookedRecord {
     residual: String,
 }
 
+/// What the action that reviews answers of one order: at most one booking, and at most one figure,
+/// none for a bill that is not there.
+#[derive(Debug, Deserialize)]
+struct ReviewedRecord {
+    booked: Vec<BookedRecord>,
+    overpaid: Vec<OverpaidRecord>,
+}
+
+#[derive(Debug, Deserialize)]
+struct OverpaidRecord {
+    amount: String,
+    currency: String,
+}
+
 /// An order as the action that lists them writes it.
 #[derive(Debug, Deserialize)]
 struct OrderRow {
@@ -55,28 +75,12 @@ struct OrderRow {
 
 impl Odoo {
     pub(crate) async fn hand_over(&self, order: &SealedOrder) -> Result<Booked, OrderError> {
-        let not_sent = |reason: String| OrderError::NotSent { reason };
         let wanted = order.order();
-        let configured = self.companies.get(&wanted.company).map(i32::to_string);
-        if configured.as_deref() != Some(wanted.erp_company.as_str()) {
-            return Err(not_sent(format!("company `{}` is not configured so", wanted.company)));
-        }
-        let action = self
-            .find_action(name::PAY)
-            .await
-            .map_err(|error| not_sent(format!("the guard was not found: {error}")))?
-            .ok_or_else(|| not_sent("the guard is not installed in Odoo".to_owned()))?;
+        self.check_configured(&wanted.company, &wanted.erp_company)?;
+        let action = self.action_of_order(name::PAY).await?;
         let told = json!({ "order": order.text(), "seal": order.seal() });
-        let answer: Result<Told<Looked>, _> = self.payer.run(action, told).await;
-        let answer = match answer {
-            Ok(answer) => answer.countersign,
-            Err(error) => {
-                if error.may_be_stale() {
-                    self.forget_actions().await;
-                }
-                return Err(order_error(error));
-            }
-        };
+        let answer: Told<Looked> = self.carry(&self.payer, action, told).await?;
+        let answer = answer.countersign;
         let unknown = |reason: &str| OrderError::OutcomeUnknown { reason: reason.to_owned() };
         let booked = booked(&answer).map_err(unknown)?;
         booked.ok_or_else(|| unknown("Odoo answered without a payment"))
@@ -118,19 +122,103 @@ impl Odoo {
         rows.into_iter().map(|row| recorded(row).ok_or_else(unreadable)).collect()
     }
 
+    /// What became of booked payments, by the table of orders and the records of now.
+    pub(crate) async fn review_payments(
+        &self,
+        wanted: &Review,
+    ) -> Result<Vec<Reviewed>, ReadError> {
+        let company = self.erp_company(&wanted.company)?;
+        let mut found = BTreeMap::new();
+        let known: Vec<_> = wanted
+            .orders
+            .iter()
+            .filter(|(_, bill)| record_id(bill.as_str()).is_some())
+            .map(|(marker, bill)| (marker.to_hex(), bill.as_str()))
+            .collect();
+        for some in known.chunks(REVIEWED_PER_CALL) {
+            let told = json!({ "company": company.to_string(), "orders": some });
+            let answer: Told<Vec<ReviewedRecord>> = self.run_as_payer(name::REVIEW, told).await?;
+            if answer.countersign.len() != some.len() {
+                let what = "a review tells of other payments than asked".to_owned();
+                return Err(ReadError::Malformed { what });
+            }
+            found.extend(some.iter().cloned().zip(answer.countersign));
+        }
+        let orders = wanted.orders.iter();
+        orders
+            .map(|(marker, bill)| {
+                let record = found.get(&(marker.to_hex(), bill.as_str()));
+                reviewed(marker, record).ok_or_else(|| ReadError::Malformed {
+                    what: "what became of a payment cannot be read".to_owned(),
+                })
+            })
+            .collect()
+    }
+
     async fn run_as_payer<T: serde::de::DeserializeOwned>(
         &self,
         action: &str,
         told: serde_json::Value,
     ) -> Result<Told<T>, ReadError> {
+        self.run_as(&self.payer, Identity::Payer, action, told).await
+    }
+
+    /// Runs an action that only answers.
+    pub(crate) async fn run_as<T: serde::de::DeserializeOwned>(
+        &self,
+        session: &Session,
+        identity: Identity,
+        action: &str,
+        told: serde_json::Value,
+    ) -> Result<Told<T>, ReadError> {
         let id = self.find_action(action).await?.ok_or_else(|| ReadError::Unavailable {
-            reason: "the guard is not installed in Odoo: run `countersign odoo install`".to_owned(),
+            reason: format!("the guard in Odoo has no `{action}`: run `countersign odoo install`"),
         })?;
-        let answer = self.payer.run(id, told).await;
+        let answer = session.run(id, told).await;
         if answer.as_ref().is_err_and(CallError::may_be_stale) {
             self.forget_actions().await;
         }
-        answer.map_err(|error| error.of_read(Identity::Payer))
+        answer.map_err(|error| error.of_read(identity))
+    }
+
+    pub(crate) fn check_configured(
+        &self,
+        company: &CompanyId,
+        erp_company: &ErpCompanyId,
+    ) -> Result<(), OrderError> {
+        let configured = self.companies.get(company).map(i32::to_string);
+        if configured.as_deref() == Some(erp_company.as_str()) {
+            return Ok(());
+        }
+        let reason = format!("company `{company}` is not configured so");
+        Err(OrderError::NotSent { reason })
+    }
+
+    /// The action that carries an order out.
+    pub(crate) async fn action_of_order(&self, name: &str) -> Result<i32, OrderError> {
+        let not_sent = |reason: String| OrderError::NotSent { reason };
+        self.find_action(name)
+            .await
+            .map_err(|error| not_sent(format!("the guard was not found: {error}")))?
+            .ok_or_else(|| {
+                not_sent(format!(
+                    "the guard in Odoo has no `{name}`: run `countersign odoo install`"
+                ))
+            })
+    }
+
+    /// Hands what was sealed to an action, once.
+    pub(crate) async fn carry<T: serde::de::DeserializeOwned>(
+        &self,
+        session: &Session,
+        action: i32,
+        told: serde_json::Value,
+    ) -> Result<Told<T>, OrderError> {
+        let answer = session.run(action, told).await;
+        if answer.as_ref().is_err_and(CallError::may_be_stale) {
+            self.forget_actions().await;
+        }
+        answer.map_err(order_error)
     }
 }
 
@@ -170,6 +258,20 @@ fn booked(answer: &Looked) -> Result<Option<Booked>, &'static str> {
         [record] => of_record(record).map(Some).ok_or("what Odoo says it booked cannot be read"),
         _ => Err("Odoo answered with several payments for one order"),
     }
+}
+
+fn reviewed(marker: &Marker, record: Option<&ReviewedRecord>) -> Option<Reviewed> {
+    let (mut booked, mut overpaid_minor) = (None, 0);
+    if let Some(record) = record {
+        if let [payment] = record.booked.as_slice() {
+            booked = Some(of_record(payment)?);
+        }
+        if let [overpaid] = record.overpaid.as_slice() {
+            let currency = Currency::from_code(&overpaid.currency).ok()?;
+            overpaid_minor = mapping::amount(&overpaid.amount, currency)?.minor();
+        }
+    }
+    Some(Reviewed { marker: marker.clone(), booked, overpaid_minor })
 }
 
 fn of_record(record: &BookedRecord) -> Option<Booked> {
@@ -218,4 +320,4 @@ fn recorded(row: OrderRow) -> Option<RecordedOrder> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

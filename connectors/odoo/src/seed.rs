@@ -311,7 +311,22 @@ impl Seeder {
         method: &str,
         args: Json,
     ) -> Result<T, SeedError> {
-        let named = json!({ "context": { "lang": "en_US", "tz": "UTC", "active_test": false } });
+        let context = json!({ "lang": "en_US", "tz": "UTC", "active_test": false });
+        self.call_within(model, method, args, context).await
+    }
+
+    /// Calls any method with a context of the caller's.
+    ///
+    /// # Errors
+    /// The call that failed.
+    pub async fn call_within<T: DeserializeOwned>(
+        &self,
+        model: &str,
+        method: &str,
+        args: Json,
+        context: Json,
+    ) -> Result<T, SeedError> {
+        let named = json!({ "context": context });
         let answer = self.session.call(model, method, args, named).await;
         answer.map_err(|error| failed(model, method, &error))
     }

@@ -40,8 +40,8 @@ env.cr.execute("""
               AND NOT EXISTS (SELECT 1 FROM res_groups_users_rel a JOIN res_groups_implied_rel i ON i.gid = a.gid WHERE a.uid = u.id AND i.hid IN (SELECT id FROM editor))),
         'templates', to_jsonb(%s::text[]),
         'newest_seq', (SELECT coalesce(max(seq), 0) FROM countersign_order WHERE store = %s),
-        'models_of_table', (SELECT count(*) FROM ir_model WHERE replace(model, '.', '_') = 'countersign_order'),
-        'constraints', (SELECT coalesce(json_agg(pg_get_constraintdef(oid)), '[]') FROM pg_constraint WHERE conrelid IN ('countersign_order'::regclass, 'countersign_turn'::regclass)),
+        'models_of_table', (SELECT count(*) FROM ir_model WHERE replace(model, '.', '_') IN ('countersign_order', 'countersign_turn', 'countersign_vendor', 'countersign_log')),
+        'constraints', (SELECT coalesce(json_agg(pg_get_constraintdef(oid)), '[]') FROM pg_constraint WHERE conrelid IN (to_regclass('countersign_order'), to_regclass('countersign_turn'), to_regclass('countersign_vendor'), to_regclass('countersign_log'))),
         'actions', (SELECT coalesce(json_agg(json_build_object(
             'name', a.name->>'en_US', 'state', a.state, 'code', encode(sha256(convert_to(coalesce(a.code, ''), 'UTF8')), 'hex'),
             'groups', (SELECT coalesce(json_agg(g.name->>'en_US' ORDER BY g.id), '[]') FROM ir_act_server_group_rel r JOIN res_groups g ON g.id = r.gid WHERE r.act_id = a.id))), '[]')

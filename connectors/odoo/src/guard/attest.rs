@@ -131,14 +131,14 @@ fn database_problems(found: &Found, database: &str, problems: &mut Vec<String>) 
     }
     if found.models_of_table != 0 {
         problems.push(
-            "a model of Odoo reaches the table of orders: remove the model `countersign.order`"
+            "a model of Odoo reaches a table of the guard: remove the models `countersign.*`"
                 .to_owned(),
         );
     }
     let constraint_missing =
         CONSTRAINTS.iter().any(|known| !found.constraints.iter().any(|found| found == known));
     if constraint_missing {
-        problems.push(format!("the table of orders has lost a constraint: {INSTALL}"));
+        problems.push(format!("a table of the guard has lost a constraint: {INSTALL}"));
     }
 }
 
@@ -344,7 +344,7 @@ mod tests {
                 [
                     "run `countersign odoo install`",
                     "take it out",
-                    "remove the model",
+                    "remove the models",
                     "another database",
                     "an administrator delete it",
                 ]

@@ -124,7 +124,7 @@ pub async fn install(options: &InstallOptions) -> Result<Installed, InstallError
 
     admin.check_rights(&options.admin.login).await?;
     admin.remove_leftovers().await?;
-    admin.one_step("create the table of orders", &statement(&database_objects())).await?;
+    admin.one_step("create the tables and triggers", &statement(&database_objects())).await?;
     // Before the key is there for anybody to read.
     admin.only_editors_write_templates().await?;
     admin.notes_stay().await?;
@@ -139,7 +139,11 @@ pub async fn install(options: &InstallOptions) -> Result<Installed, InstallError
         bank_admin: admin.group(name::BANK_ADMIN, &[validate]).await?,
     };
     for action in &ACTIONS {
-        let group = if action.group == name::PAYER { groups.payer } else { groups.reader };
+        let group = match action.group {
+            name::PAYER => groups.payer,
+            name::BANK_ADMIN => groups.bank_admin,
+            _ => groups.reader,
+        };
         if admin.action(action.name, action.code, group).await? {
             done.changed_actions.push(action.name.to_owned());
         }

@@ -9,6 +9,6 @@ env.cr.execute("""
                'marker', marker, 'seq', seq, 'company', company::text, 'bill', bill::text, 'account', account::text, 'iban', iban, 'amount', amount::text,
                'total', total::text, 'currency', currency, 'payment', payment::text,
                'at', to_char(at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) ORDER BY seq), '[]')::text
-      FROM (SELECT * FROM countersign_order WHERE store = %s AND seq > %s::bigint ORDER BY seq LIMIT %s) page
+      FROM (SELECT * FROM countersign_order WHERE kind = 'payment' AND store = %s AND seq > %s::bigint ORDER BY seq LIMIT %s) page
 """, [told['store'], told['after'], told['limit']])
 action = {'type': 'ir.actions.act_window_close', 'countersign': env.cr.fetchone()[0]}

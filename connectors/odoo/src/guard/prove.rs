@@ -5,7 +5,7 @@ use countersign_erp_source::{Identity, IdentityProof, ReadError};
 use serde::de::IgnoredAny;
 use serde_json::json;
 
-use super::{TEMPLATE_EDITOR, name};
+use super::{ACTIONS, TEMPLATE_EDITOR, name};
 use crate::Odoo;
 use crate::rpc::{CallError, FAULT_CREDENTIAL, FAULT_RIGHT, Session};
 
@@ -74,9 +74,7 @@ async fn reader(odoo: &Odoo) -> Result<Vec<String>, CallError> {
     must_not(session, "ir.config_parameter", &["read"], &mut problems).await?;
     writes_no_templates(session, &mut problems).await?;
     cannot_touch_accounts(odoo, session, &mut problems).await?;
-    for action in [name::PAY, name::LOOK_UP, name::LIST_ORDERS] {
-        cannot_run(odoo, session, action, &mut problems).await?;
-    }
+    only_runs(odoo, session, name::READER, &mut problems).await?;
     Ok(problems)
 }
 
@@ -84,20 +82,7 @@ async fn payer(odoo: &Odoo) -> Result<Vec<String>, CallError> {
     let mut problems = Vec::new();
     let session = &odoo.payer;
     has_no_rights(odoo, session, &mut problems).await?;
-    cannot_run(odoo, session, name::ATTEST, &mut problems).await?;
-    // Without an order the action refuses in its own words, which shows that it can be run.
-    for action in [name::PAY, name::LOOK_UP, name::LIST_ORDERS] {
-        let Some(id) = odoo.action_for_proof(action).await? else { continue };
-        match session.run::<IgnoredAny>(id, json!({})).await {
-            Err(CallError::Fault(fault)) if fault.marker() == Some("bad_request") => {}
-            Err(error @ (CallError::NotSent(_) | CallError::Denied(_) | CallError::Lost(_))) => {
-                return Err(error);
-            }
-            Err(error) if error.is_of_credential() => return Err(error),
-            Ok(_) | Err(CallError::Fault(_) | CallError::Unreadable(_)) => problems
-                .push(format!("cannot run the action `{action}`: run `countersign odoo install`")),
-        }
-    }
+    only_runs(odoo, session, name::PAYER, &mut problems).await?;
     Ok(problems)
 }
 
@@ -105,14 +90,50 @@ async fn bank_admin(odoo: &Odoo) -> Result<Vec<String>, CallError> {
     let mut problems = Vec::new();
     let session = &odoo.bank_admin;
     has_no_rights(odoo, session, &mut problems).await?;
-    for action in [name::PAY, name::LOOK_UP, name::LIST_ORDERS, name::ATTEST] {
-        cannot_run(odoo, session, action, &mut problems).await?;
-    }
+    only_runs(odoo, session, name::BANK_ADMIN, &mut problems).await?;
     let group = "account.group_validate_bank_account";
     if !has_group(session, group).await? {
         problems.push("cannot trust an account: run `countersign odoo install`".to_owned());
     }
     Ok(problems)
+}
+
+/// The actions of its own group can be run, all others cannot.
+async fn only_runs(
+    odoo: &Odoo,
+    session: &Session,
+    group: &str,
+    problems: &mut Vec<String>,
+) -> Result<(), CallError> {
+    for action in &ACTIONS {
+        // A missing action is a problem of the guard, and named there.
+        let Some(id) = odoo.action_for_proof(action.name).await? else { continue };
+        if action.group == group {
+            can_run(session, id, action.name, problems).await?;
+        } else if !refused(session.run::<IgnoredAny>(id, json!({})).await)? {
+            problems.push(too_much(&format!("can run the action `{}`", action.name)));
+        }
+    }
+    Ok(())
+}
+
+/// Told nothing, an action refuses in its own words, which shows that it can be run.
+async fn can_run(
+    session: &Session,
+    id: i32,
+    action: &str,
+    problems: &mut Vec<String>,
+) -> Result<(), CallError> {
+    match session.run::<IgnoredAny>(id, json!({})).await {
+        Err(CallError::Fault(fault)) if fault.marker() == Some("bad_request") => {}
+        Err(error @ (CallError::NotSent(_) | CallError::Denied(_) | CallError::Lost(_))) => {
+            return Err(error);
+        }
+        Err(error) if error.is_of_credential() => return Err(error),
+        Ok(_) | Err(CallError::Fault(_) | CallError::Unreadable(_)) => problems
+            .push(format!("cannot run the action `{action}`: run `countersign odoo install`")),
+    }
+    Ok(())
 }
 
 async fn has_no_rights(
@@ -184,20 +205,6 @@ async fn some_account(odoo: &Odoo) -> Result<i32, CallError> {
     let found: Vec<i32> =
         odoo.reader.call("res.partner.bank", "search", json!([[]]), named).await?;
     Ok(found.first().copied().unwrap_or(i32::MAX))
-}
-
-async fn cannot_run(
-    odoo: &Odoo,
-    session: &Session,
-    action: &str,
-    problems: &mut Vec<String>,
-) -> Result<(), CallError> {
-    // A missing action is a problem of the guard, and named there.
-    let Some(id) = odoo.action_for_proof(action).await? else { return Ok(()) };
-    if !refused(session.run::<IgnoredAny>(id, json!({})).await)? {
-        problems.push(too_much(&format!("can run the action `{action}`")));
-    }
-    Ok(())
 }
 
 /// Whether Odoo refused for want of a right. An attempt without an answer proves nothing.

@@ -28,11 +28,11 @@ fn credential(login: &str) -> Credential {
     Credential { login: login.to_owned(), password: SecretString::from("a secret") }
 }
 
-fn company() -> CompanyId {
+pub(crate) fn company() -> CompanyId {
     CompanyId::new("blue-sparrow").unwrap()
 }
 
-fn connector(url: &str) -> Odoo {
+pub(crate) fn connector(url: &str) -> Odoo {
     Odoo::new(Options {
         url: url.to_owned(),
         database: "demo".to_owned(),
@@ -70,16 +70,16 @@ fn order() -> SealedOrder {
     })
 }
 
-fn xml(body: &str) -> ResponseTemplate {
+pub(crate) fn xml(body: &str) -> ResponseTemplate {
     let body = format!("<?xml version='1.0'?>\n<methodResponse>\n{body}\n</methodResponse>\n");
     ResponseTemplate::new(200).set_body_raw(body, "text/xml; charset=utf-8")
 }
 
-fn value(value: &str) -> ResponseTemplate {
+pub(crate) fn value(value: &str) -> ResponseTemplate {
     xml(&format!("<params>\n<param>\n{value}\n</param>\n</params>"))
 }
 
-fn fault(code: i32, text: &str) -> ResponseTemplate {
+pub(crate) fn fault(code: i32, text: &str) -> ResponseTemplate {
     xml(&format!(
         "<fault>\n<value><struct>\n<member>\n<name>faultCode</name>\n<value><int>{code}</int></value>\n\
          </member>\n<member>\n<name>faultString</name>\n<value><string>{text}</string></value>\n\
@@ -87,19 +87,19 @@ fn fault(code: i32, text: &str) -> ResponseTemplate {
     ))
 }
 
-fn member(name: &str, inner: &str) -> String {
+pub(crate) fn member(name: &str, inner: &str) -> String {
     format!("<member><name>{name}</name>{inner}</member>")
 }
 
-fn string(text: &str) -> String {
+pub(crate) fn string(text: &str) -> String {
     format!("<value><string>{text}</string></value>")
 }
 
-fn structure(members: &[String]) -> String {
+pub(crate) fn structure(members: &[String]) -> String {
     format!("<value><struct>{}</struct></value>", members.concat())
 }
 
-fn array(items: &[String]) -> String {
+pub(crate) fn array(items: &[String]) -> String {
     format!("<value><array><data>{}</data></array></value>", items.concat())
 }
 
@@ -115,6 +115,7 @@ fn found_actions() -> ResponseTemplate {
         action(12, name::LOOK_UP),
         action(13, name::LIST_ORDERS),
         action(14, name::ATTEST),
+        action(15, name::CHANGE),
     ]))
 }
 
@@ -143,8 +144,8 @@ fn booked_answer(change: (&str, &str)) -> ResponseTemplate {
     value(&structure(&[member("countersign", &told)]))
 }
 
-/// A server at which everything works but the one call that pays.
-async fn server(paying: ResponseTemplate) -> MockServer {
+/// A server at which everything works but the one call that carries an order.
+pub(crate) async fn server(answer: ResponseTemplate) -> MockServer {
     let server = MockServer::start().await;
     let uid = value("<value><int>7</int></value>");
     Mock::given(method("POST"))
@@ -161,7 +162,7 @@ async fn server(paying: ResponseTemplate) -> MockServer {
     Mock::given(method("POST"))
         .and(path("/xmlrpc/2/object"))
         .and(body_string_contains("<string>run</string>"))
-        .respond_with(paying)
+        .respond_with(answer)
         // Whatever came back, the order went out once.
         .expect(1)
         .mount(&server)

@@ -12,12 +12,17 @@ use crate::scene::{self, Scene, Scenery, bill_id, credential, new_iban, vendor_i
 
 /// What Odoo let that person do. The answer itself says little: methods that return nothing are
 /// reported as failed after they worked.
-async fn tries(who: &Seeder, model: &str, method: &str, args: Json) -> Result<(), SeedError> {
+pub(crate) async fn tries(
+    who: &Seeder,
+    model: &str,
+    method: &str,
+    args: Json,
+) -> Result<(), SeedError> {
     who.call::<IgnoredAny>(model, method, args).await.map(drop)
 }
 
 #[track_caller]
-fn assert_refused(answer: Result<(), SeedError>, what: &str) {
+pub(crate) fn assert_refused(answer: Result<(), SeedError>, what: &str) {
     let text = answer.map_err(|error| error.to_string()).expect_err(what);
     assert!(text.contains("fault 2") || text.contains("fault 4"), "{what}: {text}");
 }

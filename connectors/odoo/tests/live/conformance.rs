@@ -42,11 +42,14 @@ impl OdooFixture {
     }
 
     async fn pay_by_hand(&self, bill: i32, amount: &str) {
-        // What the form does that a person fills in.
+        // What the form does that a person fills in. Two of them at once take the same number, and
+        // Odoo refuses one: so this one takes turns.
         let code = format!(
             "w = env['account.payment.register'].with_context(active_model='account.move', \
              active_ids=[{bill}]).create({{'amount': {amount}, \
              'payment_difference_handling': 'open'}})\n\
+             env.cr.execute('INSERT INTO countersign_turn AS known VALUES (%s, 1) ON CONFLICT \
+             (journal) DO UPDATE SET turns = known.turns + 1', [w.journal_id.id])\n\
              w.action_create_payments()\n\
              action = {{'said': 'done'}}\n"
         );
@@ -240,4 +243,4 @@ impl Fixture for OdooFixture {
     }
 }
 
-countersign_erp_source::conformance_tests!(paying if fixture);
+countersign_erp_source::conformance_tests!(if fixture);

@@ -22,13 +22,6 @@ async fn assert_seen_and_repaired(scene: &Scene, named: &str) {
     assert_eq!(problems(scene).await, Vec::<String>::new());
 }
 
-async fn action(scene: &Scene, name: &str) -> i32 {
-    let domain = json!([["name", "=", name]]);
-    let found: Vec<i32> =
-        scene.admin.call("ir.actions.server", "search", json!([domain])).await.unwrap();
-    *found.first().unwrap()
-}
-
 async fn sql(scene: &Scene, statement: &str) {
     let code = format!("env.cr.execute('{statement}')\naction = {{'said': 'done'}}\n");
     scene.run_code(&code).await.unwrap();
@@ -106,12 +99,12 @@ async fn a_wrong_administrator_installs_nothing() {
 #[tokio::test]
 async fn a_changed_action_is_seen() {
     let Some(scene) = scene::enter_alone().await else { return };
-    let pay = action(&scene, "Countersign: pay a bill").await;
+    let pay = scene.action("Countersign: pay a bill").await;
     let code = "raise UserError('COUNTERSIGN bad_request')";
     scene.write("ir.actions.server", pay, json!({ "code": code })).await.unwrap();
     assert_seen_and_repaired(&scene, "Countersign: pay a bill").await;
 
-    let look_up = action(&scene, "Countersign: look up an order").await;
+    let look_up = scene.action("Countersign: look up an order").await;
     scene.write("ir.actions.server", look_up, json!({ "groups_id": [[5, 0, 0]] })).await.unwrap();
     assert_seen_and_repaired(&scene, "Countersign: look up an order").await;
 }
@@ -119,7 +112,7 @@ async fn a_changed_action_is_seen() {
 #[tokio::test]
 async fn a_missing_action_is_seen_and_pays_nothing() {
     let Some(scene) = scene::enter_alone().await else { return };
-    let pay = action(&scene, "Countersign: pay a bill").await;
+    let pay = scene.action("Countersign: pay a bill").await;
     let scenery = scene.open_bill("10.00").await;
     // The connector has seen the action before it goes.
     assert_eq!(problems(&scene).await, Vec::<String>::new());
@@ -139,6 +132,10 @@ async fn a_trigger_that_does_not_fire_is_seen() {
     let Some(scene) = scene::enter_alone().await else { return };
     sql(&scene, "ALTER TABLE account_payment DISABLE TRIGGER countersign_keep_payment").await;
     assert_seen_and_repaired(&scene, "countersign_keep_payment").await;
+    sql(&scene, "ALTER TABLE res_partner DISABLE TRIGGER countersign_log_vendor").await;
+    assert_seen_and_repaired(&scene, "countersign_log_vendor").await;
+    sql(&scene, "ALTER TABLE res_partner_bank DISABLE TRIGGER countersign_keep_account").await;
+    assert_seen_and_repaired(&scene, "countersign_keep_account").await;
     sql(&scene, "DROP TRIGGER countersign_keep_order ON countersign_order").await;
     assert_seen_and_repaired(&scene, "countersign_keep_order").await;
 }

@@ -9,6 +9,8 @@
 #[cfg(test)]
 mod attacks;
 #[cfg(test)]
+mod changing;
+#[cfg(test)]
 mod conformance;
 #[cfg(test)]
 mod guarding;

@@ -197,6 +197,13 @@ impl Scene {
         }
     }
 
+    /// The number of one of our actions in Odoo.
+    pub(crate) async fn action(&self, name: &str) -> i32 {
+        let domain = json!([[["name", "=", name]]]);
+        let found: Vec<i32> = self.admin.call("ir.actions.server", "search", domain).await.unwrap();
+        *found.first().unwrap()
+    }
+
     pub(crate) fn sealed(&self, order: PaymentOrder) -> SealedOrder {
         self.key.seal(order)
     }
