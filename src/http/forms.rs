@@ -72,6 +72,11 @@ pub(super) fn freeze_scope() -> Value {
     json!({ "type": "string", "enum": ["company", "vendor"] })
 }
 
+/// A password that somebody new is to have.
+pub(super) fn new_password() -> Value {
+    json!({ "type": "string", "format": "password", "minLength": 8, "maxLength": 128 })
+}
+
 /// The name of a human or an agent.
 pub(super) fn name() -> Value {
     json!({ "type": "string", "pattern": "^[A-Za-z0-9._@-]{1,64}$" })
@@ -84,6 +89,7 @@ pub(super) fn role() -> Value {
 pub(super) fn company() -> Value {
     json!({
         "type": "string",
+        "minLength": 1,
         "description": "Which of the human's companies. Needed by who holds roles in several; no \
                         agent has it.",
     })
@@ -136,7 +142,12 @@ pub(super) fn wait() -> Value {
 }
 
 pub(super) fn duration() -> Value {
-    json!({ "type": "string", "description": "A duration like `8h`.", "examples": ["8h"] })
+    json!({
+        "type": "string",
+        "minLength": 2,
+        "description": "A duration like `8h`.",
+        "examples": ["8h"],
+    })
 }
 
 /// The hash of an operation.
@@ -147,18 +158,25 @@ pub(super) fn operation_hash() -> Value {
 pub(super) fn iban() -> Value {
     json!({
         "type": "string",
+        "minLength": 1,
         "description": "An IBAN; spaces and small letters are accepted.",
         "examples": ["FR7630006000011234567890189"],
     })
 }
 
 pub(super) fn currency() -> Value {
-    json!({ "type": "string", "description": "ISO 4217.", "examples": ["EUR"] })
+    json!({
+        "type": "string",
+        "pattern": "^[A-Z]{3}$",
+        "description": "ISO 4217.",
+        "examples": ["EUR"],
+    })
 }
 
 pub(super) fn money() -> Value {
     json!({
         "type": "string",
+        "pattern": r"^[0-9]{1,15}(\.[0-9]{1,4})?$",
         "description": "Digits and at most one point, with at most as many decimals as the currency \
                         has; greater than zero.",
         "examples": ["1240.00"],

@@ -33,7 +33,7 @@ const NEW_ROLE: [Field; 4] = [
     Field::must("name", forms::name),
     Field::must("role", forms::role),
     Field::may("company", forms::company),
-    Field::may("password", forms::secret),
+    Field::may("password", forms::new_password),
 ];
 
 pub(super) const LIST: Call = Call::by_humans("listUsers", "The users of a company, by name")
@@ -49,6 +49,7 @@ pub(super) const ADD: Call = Call::by_humans("addUser", "Adds a user, or a role 
     .refuses(&[
         Code::NOT_AN_ADMIN,
         Code::SELF_GRANT,
+        Code::OPERATOR_ONLY,
         Code::USER_EXISTS,
         Code::ROLE_HELD,
         Code::PASSWORD_MISSING,

@@ -13,7 +13,7 @@ use reqwest::{Client, Method, RequestBuilder, StatusCode};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::described::Exchange;
+use crate::described;
 use crate::support::Place;
 
 pub(crate) const COMPANY: &str = "blue-sparrow";
@@ -334,11 +334,7 @@ impl Daemon {
             Some(body) => request.json(body),
             None => request,
         };
-        let request = request.build().unwrap();
-        let answer = http().execute(request.try_clone().unwrap()).await.unwrap();
-        let (status, headers) = (answer.status(), answer.headers().clone());
-        let text = answer.text().await.unwrap();
-        Exchange::of(&request, status, &headers, &text).is_described();
+        let (status, _, text) = described::ask(request).await;
         assert!(status.is_success(), "{path}: {status} {text}");
         serde_json::from_str(&text).unwrap_or(Value::Null)
     }
@@ -438,11 +434,7 @@ impl Agent {
     }
 
     pub(crate) async fn send(&self, request: RequestBuilder) -> Answer {
-        let request = request.build().unwrap();
-        let answer = self.http.execute(request.try_clone().unwrap()).await.unwrap();
-        let (status, headers) = (answer.status(), answer.headers().clone());
-        let text = answer.text().await.unwrap();
-        Exchange::of(&request, status, &headers, &text).is_described();
+        let (status, headers, text) = described::ask(request).await;
         Answer { status, headers, json: serde_json::from_str(&text).unwrap_or(Value::String(text)) }
     }
 

@@ -7,6 +7,8 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use countersign::app::Control;
 use countersign::http;
 use jsonschema::Validator;
+use reqwest::header::{HeaderMap, HeaderValue};
+use reqwest::{RequestBuilder, StatusCode};
 use serde_json::{Map, Value, json};
 
 /// The description, with answers that have no member beside those that it names.
@@ -30,6 +32,17 @@ const BESIDE: [(u16, &str); 6] = [
     (503, "timed_out"),
 ];
 
+/// Makes a call, whose answer must be described.
+pub(crate) async fn ask(request: RequestBuilder) -> (StatusCode, HeaderMap, String) {
+    let (client, request) = request.build_split();
+    let request = request.unwrap();
+    let answer = client.execute(request.try_clone().unwrap()).await.unwrap();
+    let (status, headers) = (answer.status(), answer.headers().clone());
+    let text = answer.text().await.unwrap();
+    Exchange::of(&request, status, &headers, &text).is_described();
+    (status, headers, text)
+}
+
 /// A call and its answer.
 #[derive(Debug, Clone)]
 pub(crate) struct Exchange<'a> {
@@ -47,8 +60,8 @@ impl<'a> Exchange<'a> {
     /// With headers as client libraries give them.
     pub(crate) fn of(
         request: &'a reqwest::Request,
-        status: reqwest::StatusCode,
-        headers: &reqwest::header::HeaderMap,
+        status: StatusCode,
+        headers: &HeaderMap,
         body: &'a str,
     ) -> Self {
         Self {
@@ -153,10 +166,8 @@ impl<'a> Exchange<'a> {
 }
 
 /// Headers as client libraries and the router give them.
-pub(crate) fn headers(all: &reqwest::header::HeaderMap) -> Vec<(String, String)> {
-    let text = |value: &reqwest::header::HeaderValue| {
-        String::from_utf8_lossy(value.as_bytes()).into_owned()
-    };
+pub(crate) fn headers(all: &HeaderMap) -> Vec<(String, String)> {
+    let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
     all.iter().map(|(name, value)| (name.to_string(), text(value))).collect()
 }
 

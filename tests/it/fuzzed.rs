@@ -17,7 +17,7 @@ const EXAMPLES: &str = "COUNTERSIGN_FUZZ_EXAMPLES";
 /// What is asked of every answer.
 const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,\
     response_headers_conformance,response_schema_conformance,unsupported_method,\
-    allow_header_conformance,missing_required_header,ignored_auth";
+    allow_header_conformance,missing_required_header,negative_data_rejection,ignored_auth";
 
 /// The interpreter, if there is one that has it.
 fn python() -> Option<PathBuf> {

@@ -9,7 +9,7 @@ use countersign::http;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::daemon::Installation;
+use crate::daemon::{Installation, pay};
 use crate::described::{Exchange, compile_all};
 
 const DOCUMENT: &str = "/v1/openapi.json";
@@ -187,6 +187,22 @@ fn the_document_is_the_one_that_was_reviewed() {
     insta::assert_snapshot!(outline(&description()));
 }
 
+#[tokio::test]
+async fn what_was_denied_answers_a_commit_as_it_stands() {
+    let installation = Installation::new();
+    installation.add_principal();
+    let token = installation.mandate(&[]);
+    let daemon = installation.start().await;
+    let agent = daemon.agent(&token);
+    for (key, proposal, status) in
+        [("a", pay("INV-1", "V-100", "0"), 422), ("b", pay("INV-999", "V-100", "1.00"), 403)]
+    {
+        let denied = agent.propose(key, &proposal).await;
+        let again = agent.post(&format!("/v1/operations/{}/commit", denied.text("/id"))).await;
+        assert_eq!((again.status.as_u16(), &again.json), (status, &denied.json));
+    }
+}
+
 fn exchange<'a>(method: &'a str, target: &'a str, status: u16, body: &'a str) -> Exchange<'a> {
     let kind =
         if status < 300 { "application/json" } else { "application/problem+json" }.to_owned();
@@ -255,4 +271,15 @@ fn a_body_that_was_taken_beside_the_description_is_found() {
     }
     let short = session.replace(".123", "");
     fails(&exchange("POST", "/v1/sessions", 201, &short), "does not match");
+}
+
+#[test]
+fn zz_time() {
+    let op = r#"{"id":"op_00000000000000000000000000000007","action":"invoice.pay","status":"pending","company":"blue-sparrow","principal":"marie","agent":"ap-agent","decision":{"effect":"four_eyes","stage":"policy","reasons":["x"],"detail":"waits","policy":"sha256:00"},"operation_hash":null,"params":{"payee_iban":{"value":"FR76…0189","origin":"system_of_record","ref":"vendors/V-100"}},"facts":{"a":2,"b":2,"c":2,"d":2,"e":2,"f":2,"g":"x"},"approval":null,"result":null,"receipt":{"hash":"0000000000000000000000000000000000000000000000000000000000000000"},"created_at":"2026-11-01T08:00:00.123Z","updated_at":"2026-11-01T08:00:00.123Z"}"#;
+    let began = std::time::Instant::now();
+    exchange("GET", "/v1/operations/op_1", 200, op).is_described();
+    crate::support::report(&format!("first {:?}", began.elapsed()));
+    let began = std::time::Instant::now();
+    for _ in 0..1000 { exchange("GET", "/v1/operations/op_1", 200, op).is_described(); }
+    crate::support::report(&format!("1000 {:?}", began.elapsed()));
 }
