@@ -11,6 +11,10 @@ mod between;
 #[cfg(test)]
 mod callers;
 #[cfg(test)]
+mod check;
+#[cfg(test)]
+mod clocks;
+#[cfg(test)]
 mod commands;
 #[cfg(test)]
 mod compose;
@@ -24,6 +28,8 @@ mod exactly_once;
 mod examples;
 #[cfg(test)]
 mod facts;
+#[cfg(test)]
+mod full;
 #[cfg(test)]
 mod hostile;
 #[cfg(test)]
@@ -51,11 +57,15 @@ mod restoring;
 #[cfg(test)]
 mod secrets;
 #[cfg(test)]
+mod stopping;
+#[cfg(test)]
 mod store;
 #[cfg(test)]
 mod support;
 #[cfg(test)]
 mod tidy;
+#[cfg(test)]
+mod turns;
 #[cfg(test)]
 mod unit;
 #[cfg(test)]

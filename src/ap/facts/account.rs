@@ -11,6 +11,7 @@ use crate::domain::reason::Reason;
 use crate::gateway::pack::Denial;
 use crate::receipts::{Receipt, ReceiptKind};
 use crate::store::baseline::{AccountStatus, BaselineAccount, Known};
+use crate::store::latest_moment;
 
 /// What the baseline has of the account that is to be paid.
 pub(super) struct OnFile {
@@ -66,6 +67,9 @@ async fn read_baseline(payment: &Payment) -> Result<Known, Denial> {
 }
 
 /// Keeps what a comparison found, compared once more under the store's own lock.
+///
+/// INVARIANT: nothing first seen is older than the newest receipts. A clock that was set back would
+/// otherwise give an account an age that it gets by the clock being mended.
 async fn keep(payment: &Payment, now: Timestamp) -> Result<(), Denial> {
     let company = payment.mandate.company.clone();
     let vendor = payment.vendor.clone();
@@ -80,6 +84,7 @@ async fn keep(payment: &Payment, now: Timestamp) -> Result<(), Denial> {
                 let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
                 let known =
                     crate::store::baseline::known(unit.conn(), &company, &vendor.id, &ids).await?;
+                let now = now.max(latest_moment(unit.conn()).await?);
                 let found = baseline::compare(&known, &vendor, now);
                 if let Some(new) = &found.new_vendor {
                     crate::store::baseline::first_seen(unit.conn(), &company, new).await?;
