@@ -1,5 +1,6 @@
 //! The composition root: settings become a running daemon. The only user of the connector crates.
 
+pub mod check;
 mod control;
 mod daemon;
 mod odoo;
@@ -79,19 +80,7 @@ impl Base {
             None => Arc::new(SystemClock),
         };
         let metrics = Metrics::default();
-        let options = StoreOptions {
-            url: settings.store_url(),
-            allow_plaintext: settings.store.allow_plaintext,
-            key: Arc::clone(keys.ledger()),
-            checkpoint_file: settings
-                .receipts
-                .checkpoint_file
-                .as_ref()
-                .map(|path| settings.path(path)),
-            clock: Arc::clone(&clock),
-            metrics: metrics.clone(),
-            role,
-        };
+        let options = store_options(&settings, &keys, &clock, &metrics, role);
         let store = Store::open(options).await.map_err(naming_key)?;
         let randomness = Arc::new(SystemRandomness::default());
         Ok(Self { settings, keys, clock, sandbox, store, metrics, randomness })
@@ -127,6 +116,25 @@ fn naming_key(error: StoreError) -> anyhow::Error {
     anyhow::Error::new(error).context(key)
 }
 
+fn store_options(
+    settings: &Settings,
+    keys: &Keys,
+    clock: &Arc<dyn Clock>,
+    metrics: &Metrics,
+    role: Role,
+) -> StoreOptions {
+    let checkpoint_file = settings.receipts.checkpoint_file.as_ref();
+    StoreOptions {
+        url: settings.store_url(),
+        allow_plaintext: settings.store.allow_plaintext,
+        key: Arc::clone(keys.ledger()),
+        checkpoint_file: checkpoint_file.map(|path| settings.path(path)),
+        clock: Arc::clone(clock),
+        metrics: metrics.clone(),
+        role,
+    }
+}
+
 async fn open_sandbox(settings: &Settings, keys: &Keys) -> anyhow::Result<Option<Sandbox>> {
     let Some(sandbox) = settings.sandbox() else { return Ok(None) };
     let options = countersign_sandbox::Options {
@@ -153,12 +161,16 @@ fn erp(base: &Base) -> anyhow::Result<ErpPair> {
         });
     }
     let odoo = base.settings.odoo().ok_or_else(|| anyhow!("`erp.kind` names no ERP"))?;
-    let connector: Arc<dyn ErpSource> = Arc::new(Odoo::new(odoo_options(base, odoo)?)?);
+    let connector: Arc<dyn ErpSource> =
+        Arc::new(Odoo::new(odoo_options(&base.settings, &base.clock, odoo)?)?);
     Ok(ErpPair { erp: Arc::clone(&connector), reading: connector })
 }
 
-fn odoo_options(base: &Base, odoo: &OdooSettings) -> anyhow::Result<countersign_odoo::Options> {
-    let settings = &base.settings;
+fn odoo_options(
+    settings: &Settings,
+    clock: &Arc<dyn Clock>,
+    odoo: &OdooSettings,
+) -> anyhow::Result<countersign_odoo::Options> {
     let credential = |key: &'static str, login: &Login| -> anyhow::Result<Credential> {
         let password = settings.password(key, login).with_context(|| {
             format!("`{key}`: `countersign odoo install` writes it where it is absent")
@@ -175,7 +187,7 @@ fn odoo_options(base: &Base, odoo: &OdooSettings) -> anyhow::Result<countersign_
         companies: odoo_companies(odoo)?,
         time_zone: odoo.time_zone,
         call_deadline: settings.erp.call_deadline(),
-        clock: Arc::clone(&base.clock),
+        clock: Arc::clone(clock),
     })
 }
 
@@ -191,28 +203,31 @@ fn provider_path(settings: &Settings, path: Option<&PathBuf>) -> anyhow::Result<
         .ok_or_else(|| anyhow!("a provider of kind `file` has no `path`"))
 }
 
-fn sandbox_of(base: &Base) -> anyhow::Result<&Sandbox> {
-    base.sandbox
-        .as_ref()
-        .ok_or_else(|| anyhow!("a provider of kind `sandbox` needs the sandbox ERP"))
+fn needs_sandbox(sandbox: Option<&Sandbox>) -> anyhow::Result<Sandbox> {
+    sandbox.cloned().ok_or_else(|| anyhow!("a provider of kind `sandbox` needs the sandbox ERP"))
 }
 
-fn vop(base: &Base) -> anyhow::Result<Arc<dyn PayeeVerifier>> {
-    let settings = &base.settings;
+fn vop(
+    settings: &Settings,
+    sandbox: Option<&Sandbox>,
+    clock: &Arc<dyn Clock>,
+) -> anyhow::Result<Arc<dyn PayeeVerifier>> {
     Ok(match settings.vop.kind {
-        ProviderKind::Sandbox => Arc::new(sandbox_of(base)?.clone()),
+        ProviderKind::Sandbox => Arc::new(needs_sandbox(sandbox)?),
         ProviderKind::File => {
             let path = provider_path(settings, settings.vop.path.as_ref())?;
-            Arc::new(FileVop::open(&path, Arc::clone(&base.clock)).context("`vop.path`")?)
+            Arc::new(FileVop::open(&path, Arc::clone(clock)).context("`vop.path`")?)
         }
-        ProviderKind::None => Arc::new(NoVop::new(Arc::clone(&base.clock))),
+        ProviderKind::None => Arc::new(NoVop::new(Arc::clone(clock))),
     })
 }
 
-fn sanctions(base: &Base) -> anyhow::Result<Arc<dyn SanctionsScreen>> {
-    let settings = &base.settings;
+fn sanctions(
+    settings: &Settings,
+    sandbox: Option<&Sandbox>,
+) -> anyhow::Result<Arc<dyn SanctionsScreen>> {
     Ok(match settings.sanctions.kind {
-        ProviderKind::Sandbox => Arc::new(sandbox_of(base)?.clone()),
+        ProviderKind::Sandbox => Arc::new(needs_sandbox(sandbox)?),
         ProviderKind::File => {
             let path = provider_path(settings, settings.sanctions.path.as_ref())?;
             Arc::new(FileSanctions::open(&path).context("`sanctions.path`")?)
@@ -241,7 +256,9 @@ impl App {
         let ErpPair { erp, reading } = erp(base)?;
         let settings = &base.settings;
         let observer: Arc<dyn Observer> = Arc::new(base.metrics.clone());
-        let (vop, sanctions) = (vop(base)?, sanctions(base)?);
+        let sandbox = base.sandbox.as_ref();
+        let vop = vop(settings, sandbox, &base.clock)?;
+        let sanctions = sanctions(settings, sandbox)?;
         let ports = Ports {
             erp: Arc::new(Measured::new(erp, Arc::clone(&observer))),
             vop: Arc::new(Measured::new(vop, Arc::clone(&observer))),

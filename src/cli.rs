@@ -92,12 +92,16 @@ async fn dispatch(arguments: Arguments) -> anyhow::Result<()> {
     {
         return done;
     }
+    // A configuration that cannot be read is one of the things that it says.
+    if let Command::Check = arguments.command {
+        return check::run(&arguments.config).await;
+    }
     let settings = Settings::load(&arguments.config)?;
     match arguments.command {
         Command::Serve => serve::run(settings).await,
         Command::Demo(demo) => demo::run(&demo).await,
         Command::Healthcheck(asked) => healthcheck::run(&settings, &asked).await,
-        Command::Check => check::run(settings).await,
+        Command::Check => check::run(&arguments.config).await,
         Command::Vendors(command) => vendors::run(settings, command).await,
         Command::Odoo(command) => odoo::run(&settings, command).await,
         Command::User(command) => user::run(settings, command).await,

@@ -22,9 +22,10 @@ pub mod sessions;
 mod settling;
 mod sign_ins;
 mod standing;
+mod turns;
 pub mod window;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
@@ -110,8 +111,9 @@ struct Inner {
     /// The operations that the settle worker works on, and how many it may.
     busy: Mutex<BTreeSet<OperationId>>,
     places: Arc<Semaphore>,
-    /// When the settle worker first and last looked at an operation.
-    looked_at: Mutex<BTreeMap<OperationId, (Timestamp, Timestamp)>>,
+    /// Whose turn it is with the settle worker, and when it looked at whom.
+    turns: Mutex<turns::Turns>,
+    looked_at: Mutex<turns::LookedAt>,
     /// Wakes whoever waits for an operation to change.
     changed: Notify,
     /// Looks at passwords.
@@ -150,6 +152,7 @@ impl Gateway {
             tasks,
             busy: Mutex::default(),
             places: Arc::new(Semaphore::new(settling::AT_ONCE)),
+            turns: Mutex::default(),
             looked_at: Mutex::default(),
             changed,
             hashing: passwords::Hashing::default(),

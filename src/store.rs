@@ -71,7 +71,7 @@ use tokio_util::task::TaskTracker;
 pub use checkpoint::read_checkpoint;
 pub use conn::{Conn, Row, Val};
 pub use error::{Fault, OpenRefusal, StoreError};
-pub use ledger::{ExportError, verify_unopened};
+pub use ledger::{ExportError, latest_moment, verify_unopened};
 pub use unit::Unit;
 
 use crate::metrics::Metrics;
@@ -189,16 +189,17 @@ impl Store {
     /// Each write finds it out too; this does where nothing is written.
     pub async fn prove(&self) -> Result<(), StoreError> {
         // What was well when it was last tried is not written to for nothing.
-        let touch = self.inner.state.writes_fail.load(Ordering::Relaxed);
-        self.write(move |unit| {
-            Box::pin(async move {
-                if touch { unit.execute_one(query::TOUCH, &[]).await } else { Ok(()) }
-            })
-        })
-        .await?;
-        if touch {
-            self.inner.state.writes_fail.store(false, Ordering::Relaxed);
+        if self.inner.state.writes_fail.load(Ordering::Relaxed) {
+            return self.touch().await;
         }
+        self.write(|_unit| Box::pin(async { Ok(()) })).await.map(drop)
+    }
+
+    /// Writes without changing anything, and so finds out whether the database can be written.
+    pub async fn touch(&self) -> Result<(), StoreError> {
+        self.write(|unit| Box::pin(async move { unit.execute_one(query::TOUCH, &[]).await }))
+            .await?;
+        self.inner.state.writes_fail.store(false, Ordering::Relaxed);
         Ok(())
     }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use countersign_erp_source::{Attestation, CompanyId};
+use countersign_erp_source::{Attestation, CompanyId, Timestamp};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -31,7 +31,11 @@ const COUNT_EVERY: Duration = Duration::from_secs(5);
 /// How often a task repeats that the store fails it.
 const SAY_AGAIN: Duration = Duration::from_mins(1);
 /// The most that the ERP's clock may differ from ours (DESIGN 3).
-const OFFSET_MAX: Duration = Duration::from_secs(30);
+pub const OFFSET_MAX: Duration = Duration::from_secs(30);
+/// How often the clock is held against the time that passed.
+const CLOCK_EVERY: Duration = Duration::from_millis(250);
+/// How far it may have moved by itself before the ERP's side is proved again.
+const JUMP_MAX: Duration = Duration::from_secs(5);
 
 /// Something that must be brought up to date before each round: the sandbox's clock.
 pub type Sync =
@@ -182,12 +186,36 @@ impl Workers {
     async fn prove_and_adopt(&self, stop: &CancellationToken) {
         loop {
             (self.sync)().await;
+            // Before the proof, so that no jump falls between the two.
+            let clock = (Instant::now(), self.gateway.now());
             // An ERP that is not proved is not the one to learn vendors from.
             let ready = self.prove().await && self.adopt().await;
-            if !pause(if ready { PROVE_EVERY } else { PROVE_AGAIN }, stop).await {
+            let wait = if ready { PROVE_EVERY } else { PROVE_AGAIN };
+            if !self.pause_or_jump(wait, clock, stop).await {
                 return;
             }
         }
+    }
+
+    /// Waits, but for no longer than until the clock jumps: what was proved of it holds no more.
+    async fn pause_or_jump(
+        &self,
+        wait: Duration,
+        (began, at): (Instant, Timestamp),
+        stop: &CancellationToken,
+    ) -> bool {
+        while began.elapsed() < wait {
+            if !pause(CLOCK_EVERY.min(wait), stop).await {
+                return false;
+            }
+            let jumped = parted(self.gateway.now(), at.plus(began.elapsed()));
+            if jumped > JUMP_MAX {
+                let seconds = jumped.as_secs();
+                tracing::warn!("the clock moved by {seconds} s; the ERP's side is proved again");
+                return true;
+            }
+        }
+        true
     }
 
     /// Proves the ERP's side and says whether it is right. What is wrong stops paying at once.
@@ -207,8 +235,7 @@ impl Workers {
 
     async fn judge(&self, attestation: &Attestation) -> Vec<String> {
         let mut problems = attestation.problems();
-        let now = self.gateway.now();
-        let offset = now.since(attestation.erp_time).max(attestation.erp_time.since(now));
+        let offset = parted(self.gateway.now(), attestation.erp_time);
         if offset > OFFSET_MAX {
             let seconds = offset.as_secs();
             problems.push(format!("the ERP's clock differs by {seconds} s; set both clocks"));
@@ -293,6 +320,11 @@ impl Complaint {
             }
         }
     }
+}
+
+/// How far two moments are apart, whichever is the later one.
+pub fn parted(one: Timestamp, other: Timestamp) -> Duration {
+    one.since(other).max(other.since(one))
 }
 
 /// Waits; `false` if the daemon stops.

@@ -5,9 +5,9 @@ use countersign_erp_source::{CompanyId, ReadError, Timestamp};
 
 use super::{Ports, baseline};
 use crate::receipts::{Receipt, ReceiptKind};
-use crate::store::StoreError;
 use crate::store::attempts::{self, AdoptedOrder};
 use crate::store::baseline::Adoption;
+use crate::store::{StoreError, latest_moment};
 
 /// Vendors in one read.
 const PAGE: u16 = 200;
@@ -56,7 +56,10 @@ pub async fn adopt(
     if is_adopted(ports, company).await? {
         return Ok(Adopted::Before);
     }
-    let now = ports.clock.now();
+    // What a clock that was set back says would make accounts older once it is mended.
+    let read = ports.store.read(|conn| Box::pin(async move { latest_moment(conn).await })).await;
+    let latest = read.map_err(AdoptError::Store)?;
+    let now = ports.clock.now().max(latest);
     let attested = since.map(Timestamp::start_of);
     let mut found = Adoption::default();
     let mut after = None;

@@ -15,7 +15,7 @@ use crate::store::baseline::{
     self as kept, AccountStatus, BaselineAccount, BaselinePhone, Event, FROM_COMPARING, Known,
 };
 use crate::store::freezes::Alarm;
-use crate::store::{Conn, StoreError, Unit};
+use crate::store::{Conn, StoreError, Unit, latest_moment};
 
 /// The alarm that a vendor's details are not what they were.
 pub const CHANGED_IN_ERP: &str = "changed_in_erp";
@@ -88,6 +88,10 @@ pub async fn look(
             Box::pin(async move {
                 // Compared once more under the store's own lock: another daemon may have been first.
                 let known = read(unit.conn(), &company, &vendor).await?;
+                // INVARIANT: nothing first seen is older than the newest receipts. A clock that was
+                // set back would otherwise give an account an age that it gets by the clock being
+                // mended.
+                let now = now.max(latest_moment(unit.conn()).await?);
                 let seen = Seen { company: &company, vendor: &vendor, told: &told, now };
                 let found = baseline::compare(&known, &vendor, now);
                 keep(unit, seen, &known, &found, (alarm, number)).await?;

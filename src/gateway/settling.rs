@@ -1,9 +1,7 @@
 //! Settling: what became of an order, written down once; and the worker that finds out what nobody
 //! knows. It takes no input and is safe to repeat, in several daemons at once.
 
-use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError};
-use std::time::Duration;
 
 use countersign_erp_source::Timestamp;
 
@@ -21,14 +19,10 @@ use crate::store::freezes::FreezeScope;
 use crate::store::operations::{self, Reservation};
 use crate::store::{Unit, callbacks};
 
-/// An operation is looked at again after half the time that it has been open, within these bounds,
-/// so that an ERP in trouble is not kept busy with it.
-const LOOK_AGAIN_MIN: Duration = Duration::from_millis(250);
-const LOOK_AGAIN_MAX: Duration = Duration::from_secs(15);
 /// Operations that are worked on at once.
 pub(super) const AT_ONCE: usize = 16;
-/// Operations that one round of the worker takes up.
-const ROUND_MAX: i64 = 200;
+/// Operations of each kind that one round of the worker reads.
+pub(super) const ROUND_MAX: i64 = 200;
 
 /// An operation that is worked on here; dropped when that ends, by a panic too.
 struct Busy {
@@ -177,17 +171,16 @@ impl Gateway {
     /// One round of the settle worker: what no daemon works on any more becomes unknown, what is
     /// unknown is looked up, what was never sent is decided again, and so is what has votes. Each operation in a task of its
     /// own that the round does not wait for, so that one that hangs keeps no other waiting; an
-    /// operation that is still worked on is left alone.
+    /// operation that is still worked on is left alone. A round ends when no place is free, and the
+    /// next one begins where it ended.
     ///
     /// # Errors
     /// The store could not be read; the next round comes.
     pub async fn settle_round(&self, alone: bool) -> Stored<()> {
-        let mut live = self.in_state(Status::Executing).await?;
-        live.extend(self.in_state(Status::Unknown).await?);
-        live.extend(self.voted().await?);
-        self.forget_all_but(&live);
-        for operation in live {
+        let mut turns = self.turns().clone();
+        for (lane, operation) in self.next_in_turn(&mut turns).await? {
             let Ok(place) = Arc::clone(&self.0.places).try_acquire_owned() else { break };
+            turns.passed(lane, &operation);
             let Some(busy) = self.begin(&operation.id) else { continue };
             let gateway = self.clone();
             self.0.tasks.spawn(async move {
@@ -195,6 +188,7 @@ impl Gateway {
                 drop((busy, place));
             });
         }
+        *self.turns() = turns;
         Ok(())
     }
 
@@ -259,27 +253,6 @@ impl Gateway {
         Ok(())
     }
 
-    /// Whether it is time to look at the operation again; if so, the next time is later.
-    fn is_due(&self, operation: &Operation) -> bool {
-        let now = self.now();
-        let mut looked_at = self.0.looked_at.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((first, last)) = looked_at.get(&operation.id) {
-            let wait = (last.since(*first) / 2).clamp(LOOK_AGAIN_MIN, LOOK_AGAIN_MAX);
-            if now.since(*last) < wait {
-                return false;
-            }
-        }
-        let seen = looked_at.entry(operation.id.clone()).or_insert((now, now));
-        seen.1 = now;
-        true
-    }
-
-    fn forget_all_but(&self, live: &[Operation]) {
-        let live: BTreeSet<_> = live.iter().map(|operation| &operation.id).collect();
-        let mut looked_at = self.0.looked_at.lock().unwrap_or_else(PoisonError::into_inner);
-        looked_at.retain(|id, _| live.contains(id));
-    }
-
     /// Whether nobody works on the attempt any more. The only daemon of a store knows its own.
     fn is_orphan(&self, attempt: &Attempt, alone: bool) -> bool {
         let foreign = attempt.daemon != self.daemon();
@@ -319,21 +292,6 @@ impl Gateway {
             .await?;
         self.0.changed.notify_waiters();
         Ok(())
-    }
-
-    /// What has votes and is pending: an error kept it from being decided, or a crash.
-    async fn voted(&self) -> Stored<Vec<Operation>> {
-        self.store()
-            .read(|conn| Box::pin(async move { operations::voted(conn, ROUND_MAX).await }))
-            .await
-    }
-
-    async fn in_state(&self, status: Status) -> Stored<Vec<Operation>> {
-        self.store()
-            .read(move |conn| {
-                Box::pin(async move { operations::in_state(conn, status, ROUND_MAX).await })
-            })
-            .await
     }
 
     pub(super) async fn open_attempt(&self, operation: &Operation) -> Stored<Option<Attempt>> {

@@ -16,6 +16,9 @@ use crate::receipts::{
 /// How many entries are read at once where all are read.
 const PAGE: u32 = 500;
 
+/// How many of the newest receipts are asked for the latest moment.
+const LATEST_OF: i64 = 1000;
+
 /// Why an export is not whole.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
@@ -275,6 +278,13 @@ pub(super) async fn newest_signed_head(
     };
     let signed = SignedHead::parse(&row.text("note")?);
     signed.map(Some).map_err(|error| row.inconsistent("note", format!("is {error}")))
+}
+
+/// The latest moment that the newest receipts name: no true time is earlier, whatever a clock says
+/// that was set back since.
+pub async fn latest_moment(conn: &mut Conn<'_>) -> Result<Timestamp, StoreError> {
+    let row = conn.fetch_one(query::LATEST, &[LATEST_OF.into()]).await?;
+    Ok(Timestamp::from_millis(row.opt_int("latest")?.unwrap_or(0)))
 }
 
 /// The hash of the entry with that number.

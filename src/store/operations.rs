@@ -30,6 +30,10 @@ macro_rules! select {
     };
 }
 
+mod queue;
+
+pub use queue::{Place, Queue, count_queued, queued};
+
 /// Which agent of which principal asks: operations belong to these three, whatever the mandate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Owner {
@@ -125,17 +129,6 @@ pub async fn find_live(
     conn.fetch_optional(sql, &args).await?.map(|row| from_row(&row)).transpose()
 }
 
-/// Operations in that state, the longest untouched first.
-pub async fn in_state(
-    conn: &mut Conn<'_>,
-    status: Status,
-    limit: i64,
-) -> Result<Vec<Operation>, StoreError> {
-    let sql = select!("where status = $1 order by updated_at, id limit $2");
-    let args = [status.code().into(), limit.into()];
-    conn.fetch_all(sql, &args).await?.iter().map(from_row).collect()
-}
-
 /// Prepared and pending operations whose time is over.
 pub async fn overdue(
     conn: &mut Conn<'_>,
@@ -213,15 +206,6 @@ pub async fn awaiting(
         format!("\"{human}\"").into(),
     ];
     conn.fetch_all(sql, &args).await?.iter().map(from_row).collect()
-}
-
-/// Pending operations with a vote that is neither spent nor void.
-pub async fn voted(conn: &mut Conn<'_>, limit: i64) -> Result<Vec<Operation>, StoreError> {
-    let sql = select!(
-        "where status = 'pending' and id in (select operation from vote where state = 'cast') \
-         order by updated_at, id limit $1"
-    );
-    conn.fetch_all(sql, &[limit.into()]).await?.iter().map(from_row).collect()
 }
 
 /// Whether a human rejected an operation on that thing, of that principal's agents, after `since`.

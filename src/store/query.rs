@@ -39,6 +39,9 @@ from receipts where company = $3 and seq > $1 order by seq limit $2";
 pub(super) const RECEIPT: &str = "
 select seq, at, kind, company, operation, bytes, content_hash, prev_hash, entry_hash
 from receipts where seq = $1";
+pub(super) const LATEST: &str = "
+select max(newest.at) as latest
+from (select at from receipts order by seq desc limit $1) as newest";
 pub(super) const RECEIPT_HASH: &str = "select entry_hash from receipts where seq = $1";
 
 pub(super) const ADD_SIGNED_HEAD: &str = "insert into signed_heads (seq, note) values ($1, $2)";

@@ -13,6 +13,10 @@ mod between;
 #[cfg(test)]
 mod callers;
 #[cfg(test)]
+mod check;
+#[cfg(test)]
+mod clocks;
+#[cfg(test)]
 mod commands;
 #[cfg(test)]
 mod compose;
@@ -28,6 +32,8 @@ mod exactly_once;
 mod examples;
 #[cfg(test)]
 mod facts;
+#[cfg(test)]
+mod full;
 #[cfg(test)]
 mod fuzzed;
 #[cfg(test)]
@@ -59,11 +65,15 @@ mod restoring;
 #[cfg(test)]
 mod secrets;
 #[cfg(test)]
+mod stopping;
+#[cfg(test)]
 mod store;
 #[cfg(test)]
 mod support;
 #[cfg(test)]
 mod tidy;
+#[cfg(test)]
+mod turns;
 #[cfg(test)]
 mod unit;
 #[cfg(test)]

@@ -280,6 +280,8 @@ fn zz_time() {
     exchange("GET", "/v1/operations/op_1", 200, op).is_described();
     crate::support::report(&format!("first {:?}", began.elapsed()));
     let began = std::time::Instant::now();
-    for _ in 0..1000 { exchange("GET", "/v1/operations/op_1", 200, op).is_described(); }
+    for _ in 0..1000 {
+        exchange("GET", "/v1/operations/op_1", 200, op).is_described();
+    }
     crate::support::report(&format!("1000 {:?}", began.elapsed()));
 }

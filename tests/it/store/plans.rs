@@ -5,21 +5,26 @@ use sqlx::{AssertSqlSafe, Connection, Row as _, SqliteConnection};
 use crate::support::on_both;
 
 /// The reads of a decision, of the workers' rounds and of humans, as the repositories write them.
-const READS: [&str; 32] = [
+const READS: [&str; 34] = [
     "select count(*) from operation where mandate = $1 and status = 'pending'",
     "select * from operation where mandate = $1 and status in ('prepared', 'pending') order by id",
     "select sum(amount_minor) from operation where mandate = $1 and reserved = 1 and id <> $2",
     "select * from operation where company = $1 and thing = $2 \
      and status in ('pending', 'executing', 'unknown')",
-    "select * from operation where status = $1 order by updated_at, id limit $2",
+    "select * from operation where status = $1 and (updated_at, id) > ($2, $3) \
+     order by updated_at, id limit $4",
+    "select count(*) from operation where status = $1",
     "select * from operation where status in ('prepared', 'pending') and waits_until <= $1 \
      order by waits_until limit $2",
     "select * from operation where company = $1 and principal = $2 and agent = $3 \
      and idempotency_key = $4",
     "select * from operation where company = $1 and principal = $2 and agent = $3 and id > $4 \
      and ($5 = '' or status = $5) order by id limit $6",
-    "select * from operation where status = 'pending' \
-     and id in (select operation from vote where state = 'cast') order by updated_at, id limit $1",
+    "select * from operation where status = $1 and (updated_at, id) > ($2, $3) \
+     and id in (select operation from vote where state = 'cast') \
+     order by updated_at, id limit $4",
+    "select count(*) from operation where status = 'pending' \
+     and id in (select operation from vote where state = 'cast')",
     "select count(*) from operation where company = $1 and thing = $2 \
      and status = 'rejected' and principal = $3 and updated_at > $4",
     "select executing_since, counterparty, amount_minor from operation where company = $1 \
