@@ -193,10 +193,10 @@ async fn a_call_back_is_spent_once_and_for_one_account() {
     let paul = bank.daemon().sign_in("paul").await;
     approve(&paul, &pending).await.is_executed();
     // Somebody takes the change back in the ERP; the call-back is spent.
-    let back = json!({ "accounts": [
+    let undone = json!({ "accounts": [
         { "iban": ACME, "active": true }, { "iban": NEW, "active": false },
     ] });
-    bank.daemon().put_vendor("V-100", back).await;
+    bank.daemon().put_vendor("V-100", undone).await;
     bank.ask("k5", NEW).await.is_denied(403, "policy", "bank-change-needs-callback");
 }
 

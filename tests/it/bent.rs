@@ -440,7 +440,7 @@ impl Scene {
 async fn propose(gateway: &Gateway, token: &str, key: &str, proposal: &Value) -> Operation {
     let caller = gateway.authenticate(token).await.unwrap();
     let proposal = Proposal::from_body(proposal.to_string().as_bytes()).unwrap();
-    gateway.propose(&caller, key, proposal).await.unwrap().operation
+    Box::pin(gateway.propose(&caller, key, proposal)).await.unwrap().operation
 }
 
 pub(crate) fn company() -> CompanyId {

@@ -139,7 +139,8 @@ fn compare(what: &str, path: &Path, newest: i64) -> Finding {
 fn is_of_checkpoint(settings: &Settings, fault: &StoreError) -> bool {
     let StoreError::Open(refusal) = fault else { return false };
     match refusal {
-        OpenRefusal::CheckpointUnreadable { .. }
+        OpenRefusal::Checkpoint { .. }
+        | OpenRefusal::CheckpointUnreadable { .. }
         | OpenRefusal::CheckpointOfOtherStore { .. }
         | OpenRefusal::StoreIsShorter { .. }
         | OpenRefusal::StoreIsOther { .. } => true,

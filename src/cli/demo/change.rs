@@ -60,7 +60,8 @@ pub(super) async fn play(
     );
     let anna = play.sign_in("anna").await?;
     let called = play.call(&anna).await?;
-    let came = if called["counts"] == json!(true) { "it counts" } else { "it does not count" };
+    let came =
+        if called.get("counts") == Some(&json!(true)) { "it counts" } else { "it does not count" };
     play.step(
         "anna",
         "calls Umbrella on the number on file, and hears the account",
@@ -75,12 +76,15 @@ pub(super) async fn play(
         "pending at policy: bank-change-needs-four-eyes",
     );
     let refused = play.approve(&anna, &pending).await?;
-    let came = refused["code"].as_str().unwrap_or("?").to_owned();
+    let came = text(&refused, "code").to_owned();
     play.step("anna", "approves what she called about", came, "caller_cannot_approve");
     let paul = play.sign_in("paul").await?;
     let changed = play.approve(&paul, &pending).await?;
-    let came =
-        if changed["status"] == json!("executed") { "changed".to_owned() } else { of(&changed) };
+    let came = if changed.get("status") == Some(&json!("executed")) {
+        "changed".to_owned()
+    } else {
+        of(&changed)
+    };
     play.step("paul", "approves, with old and new account before him", came, "changed");
     let prepared = play.prepare(agent, "prepare-1").await?;
     let came = of(&prepared);
@@ -125,7 +129,7 @@ impl Play<'_> {
         let body = json!({ "user": user, "password": PRINCIPALS_PASSWORD });
         let request = self.agent.http().post(self.agent.url("/v1/sessions")).json(&body);
         let answer: Value = request.send().await?.json().await.context("the session")?;
-        match answer["token"].as_str() {
+        match answer.get("token").and_then(Value::as_str) {
             Some(token) => Ok(token.to_owned()),
             None => bail!("{user} could not sign in: {answer}"),
         }
@@ -145,8 +149,8 @@ impl Play<'_> {
     }
 
     async fn approve(&self, token: &str, operation: &Value) -> anyhow::Result<Value> {
-        let id = operation["id"].as_str().unwrap_or("?");
-        let body = json!({ "operation_hash": operation["operation_hash"] });
+        let id = text(operation, "id");
+        let body = json!({ "operation_hash": text(operation, "operation_hash") });
         self.post(token, &format!("/v1/operations/{id}/approve"), &body).await
     }
 
@@ -164,4 +168,8 @@ fn of(operation: &Value) -> String {
     let reasons = operation.pointer("/decision/reasons").and_then(Value::as_array);
     let reasons: Vec<&str> = reasons.into_iter().flatten().filter_map(Value::as_str).collect();
     format!("{} at {}: {}", text("/status"), text("/decision/stage"), reasons.join(", "))
+}
+
+fn text<'v>(answer: &'v Value, name: &str) -> &'v str {
+    answer.get(name).and_then(Value::as_str).unwrap_or("?")
 }
