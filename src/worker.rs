@@ -154,14 +154,16 @@ impl Workers {
 
     /// One round for one company. What it finds about our own payments freezes their vendors.
     pub async fn watch_one(&self, company: &CompanyId) -> anyhow::Result<()> {
-        let round = watching::round(&self.reading, company).await?;
+        let mut round = watching::round(&self.reading, company).await?;
+        let unread = round.unread.take();
         for found in &round.findings {
             let vendor = found.vendor.clone();
             let scope = FreezeScope::Vendor { company: company.to_string(), vendor };
             let alarm = Automatic { scope, cause: found.cause, detail: found.detail.clone() };
             self.gateway.freeze_once(alarm, &found.operation, &found.subject).await?;
         }
-        Ok(watching::finish(&self.reading, company, round).await?)
+        watching::finish(&self.reading, company, round).await?;
+        unread.map_or(Ok(()), |fault| Err(fault.into()))
     }
 
     /// Counts what stands in the store, and finds out whether that is still the store that it was.

@@ -68,6 +68,8 @@ pub struct Finding {
 pub struct Round {
     /// What is to be told, before [`finish`].
     pub findings: Vec<Finding>,
+    /// Why the log could not be read to its end.
+    pub unread: Option<WatchError>,
     watch: Watch,
 }
 
@@ -78,10 +80,15 @@ pub struct Round {
 /// [`WatchError`].
 pub async fn round(pack: &AccountsPayable, company: &CompanyId) -> Result<Round, WatchError> {
     let watch = read(pack, company).await?;
-    // A log that cannot be read keeps nobody from comparing.
+    // The log comes first, as it tells who and when; one that cannot be read keeps nobody from
+    // comparing.
+    let (watch, unread) = match follow_log(pack, company, watch.clone()).await {
+        Ok(further) => (further, None),
+        Err(fault) => (watch, Some(fault)),
+    };
     let watch = compare_some(pack, company, watch).await?;
-    let watch = follow_log(pack, company, watch).await?;
-    review_some(pack, company, watch).await
+    let round = review_some(pack, company, watch).await?;
+    Ok(Round { unread, ..round })
 }
 
 /// Notes that what a round found was told.
@@ -271,7 +278,7 @@ async fn review_some(
     let now = pack.ports().clock.now();
     let due = watch.reviewed_at.is_none_or(|at| now.since(at) >= REVIEW_EVERY);
     if watch.reviewed_seq == 0 && !due {
-        return Ok(Round { findings: Vec::new(), watch });
+        return Ok(Round { findings: Vec::new(), unread: None, watch });
     }
     let (of, since, after) = (company.clone(), now.minus(REVIEW_FOR), watch.reviewed_seq);
     let orders = pack
@@ -286,7 +293,7 @@ async fn review_some(
     if whole {
         watch.reviewed_at = Some(now);
     }
-    Ok(Round { findings: review(pack, company, orders).await?, watch })
+    Ok(Round { findings: review(pack, company, orders).await?, unread: None, watch })
 }
 
 async fn review(
