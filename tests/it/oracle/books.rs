@@ -128,6 +128,18 @@ pub(super) struct Books {
     pub(super) rejections: BTreeMap<(usize, usize), Vec<(i64, &'static str)>>,
     /// By company and vendor, then by record.
     pub(super) seen: BTreeMap<(usize, usize), BTreeMap<u32, Seen>>,
+    /// By company and vendor.
+    pub(super) faces: BTreeMap<(usize, usize), Face>,
+}
+
+/// What the gateway knows of a vendor beside its accounts.
+#[derive(Debug, Clone)]
+pub(super) struct Face {
+    name: String,
+    /// Where each account stood when it was last seen anew.
+    places: BTreeMap<u32, usize>,
+    /// It was seen with another name, or with its accounts in another order.
+    disputed: bool,
 }
 
 impl Books {
@@ -146,6 +158,13 @@ impl Books {
                     (account.record, seen)
                 });
                 self.seen.insert((at, which), accounts.collect());
+                let places = vendor.accounts.iter().enumerate();
+                let face = Face {
+                    name: vendor.name.clone(),
+                    places: places.map(|(place, account)| (account.record, place)).collect(),
+                    disputed: false,
+                };
+                self.faces.insert((at, which), face);
             }
         }
     }
@@ -166,10 +185,18 @@ impl Books {
 
     /// A proposal came so far that the gateway compared the vendor's accounts with what it knew.
     pub(super) fn observe(&mut self, world: &World, company: usize, vendor: usize) {
-        let now = &world.companies[company].vendors[vendor].accounts;
+        let disputed = self.is_another(world, company, vendor);
+        let known = &world.companies[company].vendors[vendor];
+        let now = &known.accounts;
         let new_vendor = !self.seen.contains_key(&(company, vendor));
+        let face = self.faces.entry((company, vendor)).or_insert_with(|| Face {
+            name: known.name.clone(),
+            places: BTreeMap::new(),
+            disputed: false,
+        });
+        face.disputed |= disputed;
         let seen = self.seen.entry((company, vendor)).or_default();
-        for account in now {
+        for (place, account) in now.iter().enumerate() {
             let fresh = |known| Seen {
                 number: account.number.clone(),
                 active: account.active,
@@ -178,15 +205,32 @@ impl Books {
                 flickered: false,
             };
             match seen.get(&account.record) {
-                Some(seen) if seen.number == account.number && seen.active == account.active => {}
+                Some(seen) if seen.number == account.number && seen.active == account.active => {
+                    continue;
+                }
                 None if new_vendor => drop(seen.insert(account.record, fresh(Known::Unverified))),
                 Some(_) | None => drop(seen.insert(account.record, fresh(Known::Changed))),
             }
+            face.places.insert(account.record, place);
         }
         let present: BTreeSet<u32> = now.iter().map(|account| account.record).collect();
         for (_, gone) in seen.iter_mut().filter(|(record, _)| !present.contains(record)) {
             (gone.known, gone.active) = (Known::Changed, false);
         }
+    }
+
+    /// Whether a vendor is not what it was, beside its accounts: whoever looks at it now sees that.
+    pub(super) fn is_another(&self, world: &World, company: usize, vendor: usize) -> bool {
+        let Some(face) = self.faces.get(&(company, vendor)) else { return false };
+        let seen = &self.seen[&(company, vendor)];
+        let now = &world.companies[company].vendors[vendor];
+        let was_active = |record: &u32| seen.get(record).is_some_and(|seen| seen.active);
+        let places: Vec<usize> = now
+            .active()
+            .filter(|account| was_active(&account.record))
+            .filter_map(|account| face.places.get(&account.record).copied())
+            .collect();
+        face.disputed || face.name != now.name || !places.is_sorted()
     }
 
     pub(super) fn is_frozen(&self, company: usize, vendor: usize) -> bool {

@@ -318,7 +318,8 @@ impl Judge<'_> {
         };
         let Some(seen) = seen.get(&found.account.record) else { return vec![changed] };
         let same = seen.number == found.account.number && seen.active == found.account.active;
-        if !same || seen.known == Known::Changed {
+        let another = self.books.is_another(&self.world, company, found.vendor);
+        if !same || seen.known == Known::Changed || another {
             return vec![changed];
         }
         let bank = match seen.known {

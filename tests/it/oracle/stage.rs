@@ -151,7 +151,10 @@ impl Template {
 
 impl Stage {
     pub(super) async fn start(&self) -> Daemon {
-        self.installation.start().await
+        // What is seen between two proposals depends on the time; the watcher has tests of its own.
+        let daemon = self.installation.start_unready(&[("COUNTERSIGN_UNWATCHED", "1")]);
+        daemon.until_ready().await;
+        daemon
     }
 
     pub(super) fn revoke(&self, id: &str) {

@@ -300,7 +300,7 @@ fn twist(wish: &mut Wish, dice: &mut Dice) {
                 Form::Amount(" 1.00"),
                 Form::Amount("\u{ff11}.00"),
                 Form::AmountAsNumber,
-                Form::Action("vendor.update_bank_details"),
+                Form::Action("vendor.confirm_bank_details"),
                 Form::Action("invoice.Pay"),
                 Form::Mode("Commit"),
                 Form::More("scope"),

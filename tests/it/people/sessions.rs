@@ -427,12 +427,3 @@ async fn a_sign_in_of_several_companies_is_the_stores_receipt() {
     let signed_in = receipts_of(&installation, "signed_in");
     assert_eq!((signed_in.len(), &signed_in[0]["company"]), (1, &json!(null)));
 }
-
-#[tokio::test]
-async fn a_call_of_humans_that_is_not_there_says_so() {
-    let installation = embedded().await;
-    let daemon = installation.start().await;
-    let marie = daemon.sign_in("marie").await;
-    marie.get("/v1/alarms").await.is_problem(501, "not_implemented");
-    daemon.stranger().get("/v1/alarms").await.is_problem(401, "token_invalid");
-}

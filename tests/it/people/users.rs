@@ -239,6 +239,7 @@ async fn with_a_disabled_human_ends_all_that_was_his() {
         assert_eq!(changed.len(), 1, "{changed:?}");
         assert_eq!(changed[0]["company"], COMPANY);
         let data = json!({
+            "callbacks_voided": 0,
             "by": "ada", "change": "disabled", "mandates_revoked": 1, "sessions_ended": 1,
             "user": "marie", "votes_voided": 0,
         });
