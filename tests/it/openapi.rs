@@ -272,16 +272,3 @@ fn a_body_that_was_taken_beside_the_description_is_found() {
     let short = session.replace(".123", "");
     fails(&exchange("POST", "/v1/sessions", 201, &short), "does not match");
 }
-
-#[test]
-fn zz_time() {
-    let op = r#"{"id":"op_00000000000000000000000000000007","action":"invoice.pay","status":"pending","company":"blue-sparrow","principal":"marie","agent":"ap-agent","decision":{"effect":"four_eyes","stage":"policy","reasons":["x"],"detail":"waits","policy":"sha256:00"},"operation_hash":null,"params":{"payee_iban":{"value":"FR76…0189","origin":"system_of_record","ref":"vendors/V-100"}},"facts":{"a":2,"b":2,"c":2,"d":2,"e":2,"f":2,"g":"x"},"approval":null,"result":null,"receipt":{"hash":"0000000000000000000000000000000000000000000000000000000000000000"},"created_at":"2026-11-01T08:00:00.123Z","updated_at":"2026-11-01T08:00:00.123Z"}"#;
-    let began = std::time::Instant::now();
-    exchange("GET", "/v1/operations/op_1", 200, op).is_described();
-    crate::support::report(&format!("first {:?}", began.elapsed()));
-    let began = std::time::Instant::now();
-    for _ in 0..1000 {
-        exchange("GET", "/v1/operations/op_1", 200, op).is_described();
-    }
-    crate::support::report(&format!("1000 {:?}", began.elapsed()));
-}
