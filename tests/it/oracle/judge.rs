@@ -318,7 +318,7 @@ impl Judge<'_> {
         };
         let Some(seen) = seen.get(&found.account.record) else { return vec![changed] };
         let same = seen.number == found.account.number && seen.active == found.account.active;
-        let another = self.books.is_another(&self.world, company, found.vendor);
+        let another = self.books.is_another(self.world, company, found.vendor);
         if !same || seen.known == Known::Changed || another {
             return vec![changed];
         }
