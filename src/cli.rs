@@ -2,6 +2,7 @@
 //! standard error, 2 wrong usage.
 
 pub mod agent;
+pub mod change;
 mod check;
 mod demo;
 mod freeze;

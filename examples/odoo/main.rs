@@ -119,5 +119,5 @@ fn end(wrong: &[String]) -> anyhow::Result<()> {
     if !wrong.is_empty() {
         bail!("not as it must be: {}", wrong.join("; "));
     }
-    say("Every step was as it must be: two payments, both to the vendors' own accounts.")
+    say("Every step was as it must be: three payments, all to the vendors' own accounts.")
 }

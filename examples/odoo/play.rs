@@ -5,15 +5,20 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use countersign::cli::agent::{Agent, Outcome};
+use countersign::cli::change::{self, Change, Play, Step};
 use countersign::cli::{say, table};
+use serde_json::Value;
 
 use crate::people::{self, Books, Payment};
-use crate::prepare::TEMPTING;
+use crate::prepare::{TEMPTING, UMBRELLA, UMBRELLAS_BILL, UMBRELLAS_TOTAL};
 use crate::story::{self, Act};
 use crate::told::{Folder, Scene};
 
 /// Who overwrites the vendor's account in Odoo.
 const CLERK: &str = "an-obedient-clerk";
+
+/// Umbrella's new account, as its registered letter says.
+const UMBRELLAS_NEW: &str = "DE85999999991000000014";
 
 /// How long the daemon may take until it is ready.
 const READY_WITHIN: Duration = Duration::from_mins(2);
@@ -68,7 +73,53 @@ pub(crate) async fn play(
     if paid != honest_payments(&scene, story::EMAILS) {
         wrong.push(format!("something was booked after the clerk's edit: {paid:?}"));
     }
+
+    say("\nAnother vendor, Umbrella, really changes banks. This is how that goes:\n")?;
+    wrong.extend(change::show(&umbrella_changes(&agent, &scene).await?)?);
+    let paid = books.payments_to(&[scene.umbrella]).await?;
+    print_payments(&paid, &scene)?;
+    if paid != [Payment::settled(scene.inv_2294, UMBRELLAS_NEW, UMBRELLAS_TOTAL)] {
+        wrong.push(format!("Odoo holds another payment to Umbrella than the honest one: {paid:?}"));
+    }
     Ok(wrong)
+}
+
+/// The change, a payment the same day with four eyes, and what is said of the days after. (Nobody can
+/// move this clock: that it goes by itself after seven days, `countersign demo` plays.)
+async fn umbrella_changes(agent: &Agent, scene: &Scene) -> anyhow::Result<Vec<Step>> {
+    let (vendor, bill) = (scene.umbrella.to_string(), scene.inv_2294.to_string());
+    let change = Change {
+        name: UMBRELLA.name,
+        vendor: &vendor,
+        new_iban: UMBRELLAS_NEW,
+        phone: UMBRELLA.phone,
+        bill: &bill,
+        amount: UMBRELLAS_TOTAL,
+    };
+    let mut play = Play::change(agent, change).await?;
+    let pending = play.pay(agent, "umbrella", "commit").await?;
+    let must = "pending at policy: fresh-account-needs-four-eyes";
+    play.step("agent", "pays to it the same day", change::outcome(&pending), must);
+    let paul = play.sign_in("paul").await?;
+    let paid = play.approve(&paul, &pending).await?;
+    play.step("paul", "approves the payment", change::status(&paid), "executed");
+    let path = format!("/v1/vendors/{vendor}/bank-history");
+    let history = paul.send(paul.http().get(paul.url(&path))).await?;
+    let said = why(&history).context("the history does not have the new account")?;
+    let cools = said.starts_with("Paid with four eyes only: it is in its cooling-off until ");
+    let came = if cools { "in its cooling-off for seven days" } else { said };
+    let must = "in its cooling-off for seven days";
+    play.step("paul", "reads why the account is payable", came, must);
+    Ok(play.into_steps())
+}
+
+/// What the history says of the new account.
+fn why(history: &Value) -> Option<&str> {
+    let accounts = history.get("accounts")?.as_array()?;
+    let new = accounts
+        .iter()
+        .find(|account| account.get("iban").and_then(Value::as_str) == Some(UMBRELLAS_NEW))?;
+    new.get("why")?.as_str()
 }
 
 fn note(act: &Act, outcome: &Outcome, rows: &mut Vec<Vec<String>>, wrong: &mut Vec<String>) {
@@ -89,8 +140,12 @@ fn honest_payments(scene: &Scene, acme: &str) -> Vec<Payment> {
 }
 
 fn print_payments(payments: &[Payment], scene: &Scene) -> anyhow::Result<()> {
-    let names =
-        [(scene.inv_2290, "INV-2290"), (scene.inv_2291, "INV-2291"), (scene.tempting, TEMPTING)];
+    let names = [
+        (scene.inv_2290, "INV-2290"),
+        (scene.inv_2291, "INV-2291"),
+        (scene.tempting, TEMPTING),
+        (scene.inv_2294, UMBRELLAS_BILL),
+    ];
     let rows: Vec<Vec<String>> = payments.iter().map(|payment| row(payment, &names)).collect();
     say("\nPayments in Odoo, as its administrator sees them:\n")?;
     table(&["BILL", "TO", "AMOUNT", "STATE"], &rows)

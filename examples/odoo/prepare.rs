@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use countersign::cli::change;
 use countersign::cli::operator::{
     ADD_PRINCIPAL, COMPANY, Operator, PRINCIPALS_PASSWORD, issue_mandate,
 };
@@ -11,7 +12,7 @@ use countersign::cli::say;
 use countersign::clock::SystemClock;
 use countersign_erp_source::Clock as _;
 use countersign_odoo::Credential;
-use countersign_odoo::seed::{BillSeed, DEMO_COMPANY, SeedOptions};
+use countersign_odoo::seed::{BillSeed, DEMO_COMPANY, SeedOptions, VendorSeed};
 use secrecy::ExposeSecret as _;
 use serde_json::json;
 
@@ -20,6 +21,17 @@ use crate::told::{self, Folder, Scene};
 
 /// The third bill, which nobody is to pay.
 pub(crate) const TEMPTING: &str = "INV-2292";
+
+/// The vendor that really changes banks.
+pub(crate) const UMBRELLA: VendorSeed<'_> = VendorSeed {
+    name: "Umbrella",
+    phone: "+49 30 5550 2294",
+    iban: "DE15999999991000000013",
+    trusted: true,
+};
+/// Its bill, and what that is over.
+pub(crate) const UMBRELLAS_BILL: &str = "INV-2294";
+pub(crate) const UMBRELLAS_TOTAL: &str = "450.00";
 
 /// Since when the vendors' accounts were on file, by the operator's word.
 const ON_FILE_SINCE: &str = "2025-01-01";
@@ -63,7 +75,9 @@ pub(crate) async fn prepare(
     let mut scene = if let Some(scene) = folder.find_scene()? {
         scene
     } else {
-        say("Filling the database: Blue Sparrow GmbH, ACME Supplies, Globex, three bills ...")?;
+        say(
+            "Filling the database: Blue Sparrow GmbH, ACME Supplies, Globex, Umbrella, four bills ...",
+        )?;
         let scene = seed(books).await?;
         folder.keep_scene(&scene)?;
         scene
@@ -80,6 +94,11 @@ pub(crate) async fn prepare(
             scene.done.insert(step.to_owned());
             folder.keep_scene(&scene)?;
         }
+    }
+    if scene.done.insert("people".to_owned()) {
+        say("$ countersign user add anna --role accountant ..., paul --role approver ...")?;
+        change::add_people(operator)?;
+        folder.keep_scene(&scene)?;
     }
     let issue = issue_mandate(DEMO_COMPANY.iban);
     say(format!("$ countersign {}", issue.join(" ")))?;
@@ -119,5 +138,15 @@ async fn seed(books: &Books) -> anyhow::Result<Scene> {
         due: &due,
     };
     let tempting = books.admin.bill(&tempting).await?;
-    Ok(Scene::new(&demo, tempting))
+    let umbrella = books.admin.vendor(&UMBRELLA).await?.vendor;
+    let owed = BillSeed {
+        company: demo.company,
+        vendor: umbrella,
+        reference: UMBRELLAS_BILL,
+        total: UMBRELLAS_TOTAL,
+        date: &billed,
+        due: &due,
+    };
+    let owed = books.admin.bill(&owed).await?;
+    Ok(Scene::new(&demo, tempting, (umbrella, owed)))
 }

@@ -26,12 +26,16 @@ pub(crate) struct Scene {
     pub(crate) inv_2291: i32,
     /// ACME's second bill, which nobody is to pay.
     pub(crate) tempting: i32,
+    /// Umbrella, which really changes banks.
+    pub(crate) umbrella: i32,
+    /// Its bill.
+    pub(crate) inv_2294: i32,
     /// What is done.
     pub(crate) done: BTreeSet<String>,
 }
 
 impl Scene {
-    pub(crate) fn new(demo: &Demo, tempting: i32) -> Self {
+    pub(crate) fn new(demo: &Demo, tempting: i32, (umbrella, inv_2294): (i32, i32)) -> Self {
         Self {
             acme: demo.acme.vendor,
             acme_account: demo.acme.account,
@@ -39,6 +43,8 @@ impl Scene {
             inv_2290: demo.inv_2290,
             inv_2291: demo.inv_2291,
             tempting,
+            umbrella,
+            inv_2294,
             done: BTreeSet::new(),
         }
     }

@@ -76,7 +76,7 @@ impl Outcome {
     }
 }
 
-/// A caller with a mandate.
+/// A caller with a mandate, or a human with a session.
 #[derive(Debug)]
 pub struct Agent {
     http: Client,
@@ -128,7 +128,7 @@ impl Agent {
         &self.http
     }
 
-    /// Sends a call with the mandate and reads the answer.
+    /// Sends a call with the caller's token and reads the answer.
     ///
     /// # Errors
     /// The daemon did not answer, or not in JSON.
@@ -161,7 +161,14 @@ impl Agent {
             .post(self.url("/v1/operations"))
             .header("Idempotency-Key", key)
             .json(proposal);
-        let mut operation = self.send(request).await?;
+        self.follow(self.send(request).await?).await
+    }
+
+    /// Follows an operation until it waits for nobody but humans.
+    ///
+    /// # Errors
+    /// As of [`Agent::send`].
+    pub async fn follow(&self, mut operation: Value) -> anyhow::Result<Value> {
         // An ERP that is busy for longer than the gateway lets a caller wait still ends it.
         while ["executing", "unknown"].contains(&text(&operation, "/status").as_str()) {
             let path = format!("/v1/operations/{}?wait=30s", text(&operation, "/id"));

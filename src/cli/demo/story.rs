@@ -203,6 +203,14 @@ pub(super) async fn perform(agent: &Agent, at: usize, act: &Act) -> anyhow::Resu
     }
 }
 
+/// Moves the sandbox's clock.
+pub(super) async fn advance(agent: &Agent, by: &str) -> anyhow::Result<()> {
+    let url = agent.url("/sandbox/clock");
+    let answer = agent.http().post(url).json(&json!({ "advance": by })).send().await?;
+    answer.error_for_status().context("the sandbox")?;
+    Ok(())
+}
+
 /// Every payment that the ERP holds.
 pub(super) async fn payments(agent: &Agent) -> anyhow::Result<Vec<Value>> {
     let answer = agent.http().get(agent.url("/sandbox/payments")).send().await?;
