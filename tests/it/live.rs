@@ -7,6 +7,7 @@
 
 mod approving;
 mod attacks;
+mod bank;
 mod beside;
 mod crashes;
 mod guarding;

@@ -271,7 +271,12 @@ impl Scene {
 impl Payable {
     /// What Verification of Payee is to say of the vendor.
     fn verified(&self) -> String {
-        let (name, iban) = (&self.name, &self.iban);
+        self.verified_at(&self.iban)
+    }
+
+    /// The same of that account.
+    pub(super) fn verified_at(&self, iban: &str) -> String {
+        let name = &self.name;
         format!("[[vop]]\nname = \"{name}\"\niban = \"{iban}\"\nresult = \"match\"\n")
     }
 
@@ -299,7 +304,12 @@ pub(super) async fn executed(caller: &Agent, answer: Answer) -> Answer {
 
 /// A mandate of marie's for that agent.
 pub(super) fn mandate(installation: &Installation, agent: &str) -> String {
-    installation.mandate_of("marie", agent, COMPANY, DEMO_COMPANY.iban, &[])
+    mandate_with(installation, agent, &[])
+}
+
+/// The same with more options.
+pub(super) fn mandate_with(installation: &Installation, agent: &str, more: &[&str]) -> String {
+    installation.mandate_of("marie", agent, COMPANY, DEMO_COMPANY.iban, more)
 }
 
 /// A valid number of a bank that does not exist.
