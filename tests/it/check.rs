@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use crate::daemon::{Installation, WORLD, pay};
+use crate::exactly_once::{copy_store, restore_store};
 
 const ODOO: &str = r#"
 [server]
@@ -215,11 +216,32 @@ fn one_thing_that_is_wrong_hides_no_other() {
 }
 
 #[test]
-fn another_seal_key_and_an_older_store_are_named() {
+fn another_seal_key_is_named() {
     let installation = Installation::new();
     installation.ok(&["user", "list"], "");
     fs::copy(installation.path("keys/ledger.key"), installation.path("keys/seal.key")).unwrap();
     check(&installation).is_wrong("ERP", "another seal key is installed");
+}
+
+#[tokio::test]
+async fn an_older_copy_of_the_store_is_named_and_not_frozen() {
+    let installation = Installation::new();
+    installation.add_principal();
+    let token = installation.mandate(&[]);
+    installation.start().await.stop();
+    let backup = installation.path("backup");
+    copy_store(&installation, &backup);
+    let daemon = installation.start().await;
+    daemon.agent(&token).propose("k", &pay("INV-1", "V-100", "1200.00")).await.is_executed();
+    daemon.stop();
+    restore_store(&installation, &backup);
+    let shown = check(&installation);
+    shown.is_wrong("store", "not opened, because of the checkpoint");
+    shown.is_wrong("checkpoint", "the store was cut or restored from a copy");
+    // Without the checkpoint the ERP's orders still tell.
+    fs::remove_file(installation.path("checkpoint.txt")).unwrap();
+    check(&installation).is_wrong("ERP orders", "it is an older copy");
+    assert!(!installation.ok(&["freeze", "list"], "").contains("store_behind"));
 }
 
 #[test]
