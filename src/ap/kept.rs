@@ -15,6 +15,7 @@ use crate::receipts::{Receipt, ReceiptKind};
 use crate::store::baseline::{
     self, AccountStatus, BaselineAccount, BaselinePhone, Event, FROM_OPERATION, Known,
 };
+use crate::store::callbacks;
 use crate::store::{StoreError, Unit};
 
 /// A confirmation needs no hands but the store's: it is done when it is settled.
@@ -116,6 +117,13 @@ impl<'u, 'w, 'd> Keeping<'u, 'w, 'd> {
         baseline::known(self.unit.conn(), &self.company, &vendor, accounts).await
     }
 
+    /// What somebody heard before does not stand for another change after this one.
+    async fn void_callbacks(&mut self, vendor: &str) -> Result<(), StoreError> {
+        let (because, now) = ("the vendor's bank details were changed or confirmed", self.now());
+        callbacks::void_all(self.unit.conn(), &self.company, vendor, because, now).await?;
+        Ok(())
+    }
+
     fn receipt(&mut self, data: serde_json::Value) -> Result<(), StoreError> {
         self.unit.receipt(Receipt {
             kind: ReceiptKind::BaselineChanged,
@@ -177,6 +185,7 @@ async fn changed(unit: &mut Unit<'_>, done: &Done<'_>) -> Result<(), StoreError>
     baseline::observe(keeping.unit.conn(), &keeping.company, &verified).await?;
     let event = keeping.event(vendor, Some(&record), "verified");
     keeping.note(Event { after: Some(verified.number.clone()), ..event }).await?;
+    keeping.void_callbacks(vendor).await?;
     keeping.receipt(serde_json::json!({
         "before": known.accounts.iter().map(super::sighting::account_data).collect::<Vec<_>>(),
         "now": [super::sighting::account_data(&verified)], "vendor": vendor,
@@ -226,6 +235,7 @@ async fn account_confirmed(unit: &mut Unit<'_>, done: &Done<'_>) -> Result<(), S
     let event = keeping.event(&order.vendor, Some(&order.account), "verified");
     let (was, number) = (before.status.code().to_owned(), order.number.clone());
     keeping.note(Event { before: Some(was), after: Some(number), ..event }).await?;
+    keeping.void_callbacks(&order.vendor).await?;
     keeping.receipt(serde_json::json!({
         "before": [super::sighting::account_data(before)], "name": order.name,
         "now": [super::sighting::account_data(&verified)], "vendor": order.vendor,

@@ -11,6 +11,8 @@ use phonenumber::{Mode, Type};
 const TEXT_CHARS_MAX: usize = 64;
 /// The most digits of an extension.
 const EXTENSION_DIGITS_MAX: usize = 11;
+/// So many digits at the end of a number find it in any spelling; no country's numbers are shorter.
+const ENDING_DIGITS: usize = 4;
 /// What introduces an extension, in lower case.
 const EXTENSION_MARKS: [&str; 10] =
     ["extension", "ext.", "ext", "poste", "durchwahl", "dw", "interne", "int.", "x", "#"];
@@ -20,6 +22,8 @@ const EXTENSION_MARKS: [&str; 10] =
 pub struct Number {
     /// As in E.164: `+` and digits.
     e164: String,
+    /// The digits without those of the country.
+    national: String,
     extension: Option<String>,
 }
 
@@ -73,7 +77,10 @@ impl Number {
         if rentable.contains(&kind) {
             return Err(PhoneError::Kind);
         }
-        Ok(Self { e164: read.format().mode(Mode::E164).to_string(), extension })
+        let e164 = read.format().mode(Mode::E164).to_string();
+        let country = format!("+{}", read.country().code());
+        let national = e164.strip_prefix(&country).ok_or(PhoneError::Invalid)?.to_owned();
+        Ok(Self { e164, national, extension })
     }
 
     /// The country that it belongs to, as ISO 3166 says it.
@@ -99,9 +106,29 @@ impl fmt::Debug for Number {
     }
 }
 
-/// The one spelling of a number; the text itself where it is none.
-pub fn spelled(text: &str) -> String {
-    Number::parse(text, None).map_or_else(|_fault| text.to_owned(), |number| number.to_string())
+/// The last digits of a text, by which a number is found in whatever spelling it was written. Empty
+/// where the text has too few.
+pub fn ending(text: &str) -> String {
+    let digits = digits(text).0;
+    let from = digits.len().checked_sub(ENDING_DIGITS);
+    from.and_then(|from| digits.get(from..)).unwrap_or_default().to_owned()
+}
+
+/// Whether what somebody wrote may be that number. A text that does not say its country is taken for
+/// any country's: the number of another vendor is not called for this one.
+pub fn may_be(text: &str, number: &Number) -> bool {
+    if let Ok(read) = Number::parse(text, None) {
+        return read == *number;
+    }
+    let (digits, extension) = digits(text);
+    extension == number.extension && digits.ends_with(&number.national)
+}
+
+/// The digits of a text without those of its extension, and the extension.
+fn digits(text: &str) -> (String, Option<String>) {
+    let only = |text: &str| text.chars().filter(char::is_ascii_digit).collect();
+    split_extension(text)
+        .map_or_else(|_fault| (only(text), None), |(number, extension)| (only(&number), extension))
 }
 
 /// Whether two spellings are one number. What is no number is only itself.
@@ -171,6 +198,31 @@ mod tests {
         assert_ne!(read("+33140000000 ext. 12"), read("+33140000000 ext. 13"));
         assert_ne!(read("+33140000000 ext. 12"), read("+33140000000"));
         assert!(!same("+33140000000 ext. 12", "+33140000000"));
+    }
+
+    #[test]
+    fn another_vendor_s_number_is_known_in_every_spelling() {
+        let number = Number::parse("+33140000000", None).unwrap();
+        for text in [
+            "+33 1 40 00 00 00",
+            "+33 (0)1 40 00 00 00",
+            "0033 1 40 00 00 00",
+            "01 40 00 00 00",
+            "01.40.00.00.00",
+            "1 40 00 00 00",
+            "tel. 01 40 00 00 00",
+        ] {
+            assert!(may_be(text, &number), "`{text}`");
+            assert_eq!(ending(text), ending("+33140000000"), "`{text}`");
+        }
+        for text in ["", "ask Paul", "+33140000001", "+49 30 123456", "01 40 00 00 00 poste 12"] {
+            assert!(!may_be(text, &number), "`{text}`");
+        }
+        let inside = Number::parse("01 40 00 00 00 poste 12", Some("FR")).unwrap();
+        assert!(may_be("01 40 00 00 00 ext. 12", &inside));
+        assert!(!may_be("01 40 00 00 00", &inside));
+        assert_eq!(ending("12"), "");
+        assert_eq!(ending("01 40 00 00 00 poste 12"), ending("+33140000000"));
     }
 
     #[test]

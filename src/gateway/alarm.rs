@@ -13,6 +13,9 @@ use crate::store::{StoreError, Unit, people};
 
 pub use crate::store::freezes::Alarm;
 
+/// So many alarms of one kind about one counterparty may be open before requests raise no more.
+const NOTICES_OPEN_MAX: i64 = 5;
+
 /// Why an alarm was not closed.
 #[derive(Debug, thiserror::Error)]
 pub enum AlarmError {
@@ -131,7 +134,9 @@ pub async fn raise(unit: &mut Unit<'_>, alarm: &Alarm) -> Stored<bool> {
     Ok(true)
 }
 
-/// Tells the humans of an operation's company what it was refused for.
+/// Tells the humans of an operation's company what it was refused for. A caller who makes up one
+/// request after the other gets no more than a few alarms about one counterparty, and one a day that
+/// says so: nobody is to look for the true one among thousands.
 pub(super) async fn notify(
     unit: &mut Unit<'_>,
     notice: &Notice,
@@ -139,14 +144,31 @@ pub(super) async fn notify(
     id: AlarmId,
     now: Timestamp,
 ) -> Stored<()> {
+    let company = operation.origins.company.as_str();
+    let counterparty = operation.substance.counterparty.clone();
+    let about = counterparty.as_deref();
+    let open = freezes::count_open(unit.conn(), Some(company), notice.kind, about).await?;
+    let (subject, detail) = if open < NOTICES_OPEN_MAX {
+        (notice.subject.clone(), notice.detail.clone())
+    } else {
+        let about = about.unwrap_or("one counterparty");
+        let day = now.to_utc().date_naive();
+        let detail = format!(
+            "More requests like the open ones about {about} came in, and no more alarms are raised \
+             for them before those are closed. Each is an operation with a receipt. Nothing was \
+             changed. An agent that asks so often is broken or in somebody else's hands: look at its \
+             operations, and revoke its mandate."
+        );
+        (format!("{about}/more/{day}"), detail)
+    };
     let alarm = Alarm {
         id,
         kind: notice.kind.to_owned(),
-        company: Some(operation.origins.company.to_string()),
-        counterparty: operation.substance.counterparty.clone(),
+        company: Some(company.to_owned()),
+        counterparty,
         operation: Some(operation.id.to_string()),
-        subject: Some(notice.subject.clone()),
-        detail: notice.detail.clone(),
+        subject: Some(subject),
+        detail,
         raised_at: now,
         closed: None,
     };

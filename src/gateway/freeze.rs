@@ -380,7 +380,10 @@ async fn thaw(
 }
 
 /// Freezes within a unit of work, once for each scope and cause, and raises an alarm each time.
-pub(super) async fn automatic(
+///
+/// # Errors
+/// The store failed.
+pub async fn automatic(
     unit: &mut Unit<'_>,
     automatic: &Automatic,
     operation: Option<&Operation>,

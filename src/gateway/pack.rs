@@ -24,6 +24,7 @@ use crate::store::{StoreError, Unit};
 /// What a pack does in a unit of work of its own: tell the humans of a company, and end what waits for
 /// something that is not so any more.
 pub use super::alarm::raise as raise_alarm;
+pub use super::freeze::{Automatic, automatic as freeze_by_itself};
 pub use super::proposals::refuse_waiting;
 
 /// A refusal at a stage.

@@ -133,8 +133,8 @@ pub struct BaselinePhone {
     pub kind: &'static str,
     /// As it was written; empty where it was taken away.
     pub number: String,
-    /// In its one spelling; as it was written where it is none.
-    pub spelled: String,
+    /// Its last digits, by which other spellings of it are found; empty where nobody looked yet.
+    pub ending: String,
     /// Since when it is on file.
     pub since: Timestamp,
     /// Whether it was there at the first contact.
@@ -245,7 +245,7 @@ pub async fn phones_of(
     company: &CompanyId,
     vendors: &[&str],
 ) -> Result<Vec<BaselinePhone>, StoreError> {
-    let sql = "select vendor, kind, number, spelled, since, adopted, confirmed_at from baseline_phone \
+    let sql = "select vendor, kind, number, ending, since, adopted, confirmed_at from baseline_phone \
                where company = $1 and vendor = $2 order by kind";
     let mut found = Vec::new();
     for vendor in vendors {
@@ -257,17 +257,18 @@ pub async fn phones_of(
     Ok(found)
 }
 
-/// Other vendors than that one with that telephone number.
-pub async fn sharing_phone(
+/// The telephone numbers of other vendors than that one that end so, and those of which the end is
+/// not known, as they were written.
+pub async fn phones_ending(
     conn: &mut Conn<'_>,
     company: &CompanyId,
-    spelled: &str,
+    ending: &str,
     but: &VendorId,
-) -> Result<i64, StoreError> {
-    let sql = "select count(*) as found from baseline_phone \
-               where company = $1 and spelled = $2 and spelled <> '' and vendor <> $3";
-    let args = [company.as_str().into(), spelled.into(), but.as_str().into()];
-    conn.fetch_one(sql, &args).await?.int("found")
+) -> Result<Vec<String>, StoreError> {
+    let sql = "select number from baseline_phone \
+               where company = $1 and ending in ($2, '') and vendor <> $3 and number <> ''";
+    let args = [company.as_str().into(), ending.into(), but.as_str().into()];
+    conn.fetch_all(sql, &args).await?.iter().map(|row| row.text("number")).collect()
 }
 
 /// Keeps a telephone as it is now, over what was known of its kind.
@@ -277,10 +278,10 @@ pub async fn observe_phone(
     phone: &BaselinePhone,
 ) -> Result<(), StoreError> {
     let sql = "insert into baseline_phone (company, vendor, kind, number, since, adopted, \
-               confirmed_at, spelled) values ($1, $2, $3, $4, $5, $6, $7, $8) \
+               confirmed_at, ending) values ($1, $2, $3, $4, $5, $6, $7, $8) \
                on conflict (company, vendor, kind) do update set number = excluded.number, \
                since = excluded.since, adopted = excluded.adopted, \
-               confirmed_at = excluded.confirmed_at, spelled = excluded.spelled";
+               confirmed_at = excluded.confirmed_at, ending = excluded.ending";
     conn.execute_one(sql, &phone_values(company, phone)).await
 }
 
@@ -416,7 +417,7 @@ pub async fn adopt(
     .await?;
     let phones = found.phones.iter().map(|phone| phone_values(company, phone));
     conn.insert_many(
-        "insert into baseline_phone (company, vendor, kind, number, since, adopted, confirmed_at, spelled) ",
+        "insert into baseline_phone (company, vendor, kind, number, since, adopted, confirmed_at, ending) ",
         phones.collect(),
         "",
     )
@@ -491,7 +492,7 @@ fn phone_values(company: &CompanyId, phone: &BaselinePhone) -> Vec<Val> {
         phone.since.as_millis().into(),
         phone.adopted.into(),
         phone.confirmed_at.map(Timestamp::as_millis).into(),
-        phone.spelled.as_str().into(),
+        phone.ending.as_str().into(),
     ]
 }
 
@@ -519,7 +520,7 @@ fn phone_from_row(row: &Row) -> Result<BaselinePhone, StoreError> {
             .find(|known| **known == kind)
             .ok_or_else(|| row.inconsistent("kind", "cannot be read"))?,
         number: row.text("number")?,
-        spelled: row.text("spelled")?,
+        ending: row.text("ending")?,
         since: Timestamp::from_millis(row.int("since")?),
         adopted: row.flag("adopted")?,
         confirmed_at: row.opt_int("confirmed_at")?.map(Timestamp::from_millis),

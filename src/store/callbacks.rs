@@ -18,6 +18,20 @@ macro_rules! select {
     };
 }
 
+/// Those that something may still rest on: open ones, and those that an operation has used which is not
+/// settled. What is given back later would count again.
+macro_rules! unsettled {
+    ($rest:literal) => {
+        concat!(
+            "update callback set state = 'void', operation = null, ended_at = $1, \
+             ended_because = $2 where ",
+            $rest,
+            " and (state = 'open' or (state = 'spent' and operation in \
+             (select id from operation where status in ('executing', 'unknown'))))"
+        )
+    };
+}
+
 /// What the vendor said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
@@ -233,7 +247,7 @@ pub async fn give_back(conn: &mut Conn<'_>, operation: &OperationId) -> Result<(
     Ok(())
 }
 
-/// Voids what is open about that account of that vendor. Gives how many.
+/// Voids what is not settled about that account of that vendor. Gives how many.
 pub async fn void_about(
     conn: &mut Conn<'_>,
     company: &CompanyId,
@@ -242,8 +256,7 @@ pub async fn void_about(
     because: &str,
     at: Timestamp,
 ) -> Result<u64, StoreError> {
-    let sql = "update callback set state = 'void', ended_at = $1, ended_because = $2 \
-               where company = $3 and vendor = $4 and new_iban = $5 and state = 'open'";
+    let sql = unsettled!("company = $3 and vendor = $4 and new_iban = $5");
     let args = [
         at.as_millis().into(),
         because.into(),
@@ -254,15 +267,28 @@ pub async fn void_about(
     conn.execute(sql, &args).await
 }
 
-/// Voids what a human recorded and nothing has used. Gives how many.
+/// Voids all open call-backs about a vendor, whichever account they are about.
+pub async fn void_all(
+    conn: &mut Conn<'_>,
+    company: &CompanyId,
+    vendor: &str,
+    because: &str,
+    at: Timestamp,
+) -> Result<u64, StoreError> {
+    let sql = "update callback set state = 'void', ended_at = $1, ended_because = $2 \
+               where company = $3 and vendor = $4 and state = 'open'";
+    let args = [at.as_millis().into(), because.into(), company.as_str().into(), vendor.into()];
+    conn.execute(sql, &args).await
+}
+
+/// Voids what a human recorded and is not settled. Gives how many.
 pub async fn void_by(
     conn: &mut Conn<'_>,
     caller: &Name,
     because: &str,
     at: Timestamp,
 ) -> Result<u64, StoreError> {
-    let sql = "update callback set state = 'void', ended_at = $1, ended_because = $2 \
-               where caller = $3 and state = 'open'";
+    let sql = unsettled!("caller = $3");
     let args = [at.as_millis().into(), because.into(), caller.as_str().into()];
     conn.execute(sql, &args).await
 }

@@ -193,6 +193,19 @@ pub async fn open_alarms(conn: &mut Conn<'_>) -> Result<Vec<Alarm>, StoreError> 
     conn.fetch_all(sql, &[]).await?.iter().map(alarm_from_row).collect()
 }
 
+/// How many alarms of that kind about a counterparty nobody closed yet.
+pub async fn count_open(
+    conn: &mut Conn<'_>,
+    company: Option<&str>,
+    kind: &str,
+    counterparty: Option<&str>,
+) -> Result<i64, StoreError> {
+    let sql = "select count(*) as open from alarm where closed_at is null and kind = $1 \
+               and company = $2 and counterparty = $3";
+    let args = [kind.into(), company.into(), counterparty.into()];
+    conn.fetch_one(sql, &args).await?.int("open")
+}
+
 /// The alarms of a company after that id, ascending.
 pub async fn alarms_of(
     conn: &mut Conn<'_>,

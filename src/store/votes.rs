@@ -138,14 +138,13 @@ fn from_row(row: &Row) -> Result<Vote, StoreError> {
     })
 }
 
-/// Whether that human's vote was spent on the operation, or was to be.
+/// Whether that human ever voted for the operation, whatever became of the vote.
 pub async fn voted_for(
     conn: &mut Conn<'_>,
     operation: &OperationId,
     voter: &Name,
 ) -> Result<bool, StoreError> {
-    let sql = "select count(*) as found from vote where operation = $1 and voter = $2 \
-               and state in ('cast', 'spent')";
+    let sql = "select count(*) as found from vote where operation = $1 and voter = $2";
     let args = [operation.as_str().into(), voter.as_str().into()];
     Ok(conn.fetch_one(sql, &args).await?.int("found")? > 0)
 }

@@ -117,6 +117,33 @@ async fn without_a_call_back_nothing_changes_and_finance_is_told_once() {
 }
 
 #[tokio::test]
+async fn an_agent_that_asks_for_one_account_after_the_other_does_not_flood_the_alarms() {
+    let bank = Bank::new().await;
+    for at in 0..12 {
+        let bban = format!("99999999{at:010}");
+        let whole: u128 = format!("{bban}131400").parse().unwrap();
+        let iban = format!("DE{:02}{bban}", 98 - whole % 97);
+        let denied = bank.ask(&format!("k{at}"), &iban).await;
+        denied.is_denied(403, "policy", "bank-change-needs-callback");
+    }
+    let anna = bank.daemon().sign_in("anna").await;
+    let told = alarms(&anna, "bank_change_requested").await;
+    assert_eq!(told.len(), 6, "five, and one that says so: {told:?}");
+    let last = told[5]["detail"].as_str().unwrap();
+    assert!(last.contains("revoke its mandate"), "{last}");
+    // Another vendor's requests are told all the same, and so are this one's once somebody looked.
+    let other = bank.agent.propose("other", &change("V-200", NEW)).await;
+    other.is_denied(403, "policy", "bank-change-needs-callback");
+    assert_eq!(alarms(&anna, "bank_change_requested").await.len(), 7);
+    for alarm in &told {
+        let close = format!("/v1/alarms/{}/close", alarm["id"].as_str().unwrap());
+        assert_eq!(anna.post_json(&close, &json!({ "reason": "seen" })).await.status, 200);
+    }
+    bank.ask("again", NEW).await.is_denied(403, "policy", "bank-change-needs-callback");
+    assert_eq!(alarms(&anna, "bank_change_requested").await.len(), 8);
+}
+
+#[tokio::test]
 async fn with_a_call_back_and_a_second_person_the_account_changes_once() {
     on_both(async |place| {
         let bank = Bank::at(place).await;

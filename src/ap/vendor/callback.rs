@@ -6,31 +6,27 @@ use std::time::Duration;
 use countersign_erp_source::{
     CompanyId, Iban, ReadError, SourceAccount, Timestamp, Vendor, VendorId,
 };
+use uuid::Uuid;
 
 use super::super::baseline::is_trusted;
-use super::super::phones::{Number, PhoneError};
+use super::super::phones::{self, Number, PhoneError};
 use super::super::sighting::{self, LookError, Sighting, Told};
+use super::denied;
 use crate::ap::AccountsPayable;
-use crate::domain::names::{AlarmId, CallbackId, Name};
-use crate::domain::operation::{Operation, Status};
-use crate::domain::reason::Reason;
-use crate::gateway::pack::{raise_alarm, refuse_waiting};
+use crate::domain::names::{CallbackId, Name};
 use crate::ids;
 use crate::receipts::{Receipt, ReceiptKind};
 use crate::store::baseline::{self, BaselinePhone};
 use crate::store::callbacks::{self, Callback, CallbackState};
-use crate::store::freezes::Alarm;
-use crate::store::{Conn, StoreError, Unit, operations};
+use crate::store::{Conn, StoreError, Unit};
 
+pub use super::denied::CALLBACK_DENIED;
 pub use crate::store::callbacks::Outcome;
 
 /// How long a call-back counts.
 const COUNTS_FOR: Duration = Duration::from_hours(30 * 24);
 /// The fewest characters of the account that must be read back.
 const READ_BACK_MIN: usize = 6;
-/// The alarm that a vendor said no.
-pub const CALLBACK_DENIED: &str = "callback_denied";
-
 /// A call as somebody tells it.
 #[derive(Debug, Clone)]
 pub struct Call {
@@ -206,7 +202,7 @@ pub async fn record(
         .map_err(CallbackError::Store)?;
     let why_not = judge(&call, &read_back, on_file.as_ref(), now);
     let new_id = || ids::ordered(ports.randomness.as_ref(), now).map_err(CallbackError::Randomness);
-    let (callback, alarm) = (CallbackId::from_uuid(new_id()?), AlarmId::from_uuid(new_id()?));
+    let (callback, ended) = (CallbackId::from_uuid(new_id()?), (new_id()?, new_id()?));
     let counts = why_not.is_empty();
     let kept = Callback {
         id: callback.clone(),
@@ -231,7 +227,7 @@ pub async fn record(
     let denies = why_not.contains(&WhyNot::Denied) || why_not.contains(&WhyNot::ReadBackDiffers);
     ports
         .store
-        .write(move |unit| Box::pin(async move { keep(unit, &kept, denies, alarm).await }))
+        .write(move |unit| Box::pin(async move { keep(unit, &kept, denies, ended).await }))
         .await
         .map_err(CallbackError::Store)?;
     Ok(Recorded { id: callback, counts, why_not })
@@ -264,8 +260,20 @@ pub(super) async fn on_file(
         Number::parse(&phone.number, home).is_ok_and(|number| number == *dialled)
     };
     let Some(phone) = phones.iter().find(is_it) else { return Ok(None) };
-    let others = baseline::sharing_phone(conn, company, &dialled.to_string(), vendor).await?;
-    Ok(Some(OnFile { phone: phone.clone(), shared: others > 0 }))
+    let shared = is_shared(conn, company, vendor, dialled).await?;
+    Ok(Some(OnFile { phone: phone.clone(), shared }))
+}
+
+/// Whether another vendor of the company has that number too, in whatever spelling.
+async fn is_shared(
+    conn: &mut Conn<'_>,
+    company: &CompanyId,
+    vendor: &VendorId,
+    number: &Number,
+) -> Result<bool, StoreError> {
+    let ending = phones::ending(&number.to_string());
+    let others = baseline::phones_ending(conn, company, &ending, vendor).await?;
+    Ok(others.iter().any(|text| phones::may_be(text, number)))
 }
 
 fn judge(call: &Call, read_back: &str, on_file: Option<&OnFile>, now: Timestamp) -> Vec<WhyNot> {
@@ -299,32 +307,11 @@ async fn keep(
     unit: &mut Unit<'_>,
     callback: &Callback,
     denies: bool,
-    alarm: AlarmId,
+    ids: (Uuid, Uuid),
 ) -> Result<(), StoreError> {
     let Callback { company, vendor, new_iban, called_at, .. } = callback;
     if denies {
-        let because = "a later call-back did not confirm it";
-        callbacks::void_about(unit.conn(), company, vendor, new_iban, because, *called_at).await?;
-        for operation in resting_on(unit, callback).await? {
-            refuse_waiting(unit, &operation, Reason::CallbackDenied, *called_at).await?;
-        }
-        let raised = Alarm {
-            id: alarm,
-            kind: CALLBACK_DENIED.to_owned(),
-            company: Some(company.to_string()),
-            counterparty: Some(vendor.clone()),
-            operation: None,
-            subject: None,
-            detail: format!(
-                "{} did not confirm the new account when {} called. The change is refused. Whoever \
-                 asked for it is not the vendor: look at how the request came in, and at what else \
-                 came the same way.",
-                callback.spoke_to, callback.caller
-            ),
-            raised_at: *called_at,
-            closed: None,
-        };
-        raise_alarm(unit, &raised).await?;
+        denied::ends(unit, callback, ids).await?;
     }
     callbacks::insert(unit.conn(), callback).await?;
     unit.receipt(Receipt {
@@ -346,23 +333,6 @@ async fn keep(
     Ok(())
 }
 
-/// What waits and rests on a call-back about the same account.
-async fn resting_on(
-    unit: &mut Unit<'_>,
-    callback: &Callback,
-) -> Result<Vec<Operation>, StoreError> {
-    let vendor = VendorId::new(callback.vendor.clone())
-        .map_err(|_fault| StoreError::inconsistent("callback", "vendor", "cannot be read"))?;
-    let thing = super::bank_of(&vendor);
-    let live = operations::find_live(unit.conn(), &callback.company, &thing).await?;
-    let about_it = |operation: &Operation| {
-        let params = &operation.substance.params;
-        let iban = params.get("new_iban").or_else(|| params.get("iban"));
-        operation.status == Status::Pending && iban.is_some_and(|p| p.value == callback.new_iban)
-    };
-    Ok(live.into_iter().filter(about_it).collect())
-}
-
 /// What is known of the telephone that a change rests on.
 #[derive(Debug, Clone, Default)]
 pub(super) struct PhoneFacts {
@@ -380,24 +350,26 @@ pub(super) async fn phone_facts(
     callback: Option<&Callback>,
     now: Timestamp,
 ) -> Result<PhoneFacts, StoreError> {
+    let number = |text: &str, home: Option<&str>| Number::parse(text, home).ok();
+    let dialled = callback.and_then(|callback| number(&callback.number_dialled, None));
+    let home = dialled.as_ref().and_then(Number::country);
     let chosen = match callback {
-        Some(callback) => phones.iter().find(|phone| {
-            phone.spelled == callback.number_dialled
-                || Number::parse(&callback.number_dialled, None).is_ok_and(|dialled| {
-                    Number::parse(&phone.number, dialled.country().as_deref()) == Ok(dialled)
-                })
-        }),
+        Some(_) => phones
+            .iter()
+            .find(|phone| dialled.is_some() && number(&phone.number, home.as_deref()) == dialled),
         None => phones.iter().find(|phone| is_trusted(phone, now)).or_else(|| phones.first()),
     };
     let Some(phone) = chosen else { return Ok(PhoneFacts::default()) };
-    let spelled = callback.map_or(phone.spelled.as_str(), |callback| &callback.number_dialled);
-    let others = baseline::sharing_phone(conn, company, spelled, &vendor.id).await?;
+    let shared = match dialled.or_else(|| number(&phone.number, None)) {
+        Some(number) => is_shared(conn, company, &vendor.id, &number).await?,
+        None => false,
+    };
     // One that changed after the call is not the one that was called.
     let untouched = callback.is_none_or(|callback| phone.since <= callback.called_at);
     Ok(PhoneFacts {
         trusted: is_trusted(phone, now) && untouched,
         age_days: now.whole_days_since(phone.since),
-        shared: others > 0,
+        shared,
     })
 }
 
@@ -429,7 +401,7 @@ mod tests {
                 vendor: "V".to_owned(),
                 kind: baseline::PHONE,
                 number: "+33140000000".to_owned(),
-                spelled: "+33140000000".to_owned(),
+                ending: "0000".to_owned(),
                 since: now().minus(Duration::from_hours(24 * days)),
                 adopted,
                 confirmed_at: None,

@@ -2,7 +2,10 @@
 
 use serde_json::json;
 
+use super::frozen::thaw_by_id;
 use super::{Bank, NEW, PHONE, alarms, call, confirmed, history};
+use crate::daemon::ACME;
+use crate::support::on_both;
 use crate::votes::{approve, is_pending};
 
 #[tokio::test]
@@ -127,4 +130,139 @@ async fn a_changed_number_is_not_called_before_it_is_confirmed_or_ninety_days_ol
     // A payment to the account on file was never held up by it.
     let paid = bank.agent.propose("p1", &crate::daemon::pay("INV-1", "V-100", "1200.00")).await;
     paid.is_executed();
+}
+
+#[tokio::test]
+async fn a_change_ends_every_other_call_back_about_the_vendor() {
+    let bank = Bank::new().await;
+    let (second, marie, paul) = (
+        "DE85999999991000000014",
+        bank.daemon().sign_in("marie").await,
+        bank.daemon().sign_in("paul").await,
+    );
+    bank.daemon().put_vop("ACME SAS", second, "match").await;
+    // Two people hear of the same account; one call is enough for the change.
+    bank.called(NEW).await;
+    let also = call(&marie, "V-100", &confirmed(NEW)).await;
+    assert_eq!(also.json["counts"], json!(true), "{}", also.json);
+    approve(&paul, &bank.ask("k1", NEW).await).await.is_executed();
+    // The vendor moves on, and nobody hears of the first account again.
+    bank.called(second).await;
+    approve(&paul, &bank.ask("k2", second).await).await.is_executed();
+    bank.ask("k3", NEW).await.is_denied(403, "policy", "bank-change-needs-callback");
+    assert_eq!(bank.account("V-100").await, second);
+}
+
+#[tokio::test]
+async fn a_confirmation_ends_every_other_call_back_about_the_vendor() {
+    let bank = Bank::new().await;
+    bank.called(NEW).await;
+    bank.daemon().put_vendor("V-100", json!({ "tax_number": "FR999" })).await;
+    let anna = bank.daemon().sign_in("anna").await;
+    call(&anna, "V-100", &confirmed(ACME)).await;
+    let paul = bank.daemon().sign_in("paul").await;
+    let path = "/v1/vendors/V-100/bank-confirmations";
+    let pending = paul.post_json(path, &json!({ "iban": ACME })).await;
+    is_pending(&pending, "four_eyes");
+    let olga = bank.daemon().sign_in("olga").await;
+    approve(&olga, &pending).await.is_executed();
+    bank.ask("k1", NEW).await.is_denied(403, "policy", "bank-change-needs-callback");
+}
+
+/// Somebody edits the other vendor's number, and the gateway looks at that vendor.
+async fn gets_the_phone(bank: &Bank, spelling: &str) {
+    bank.daemon().put_vendor("V-200", json!({ "phone": spelling })).await;
+    bank.agent.propose("look", &crate::daemon::pay("INV-2", "V-200", "340.00")).await;
+}
+
+#[tokio::test]
+async fn a_number_that_another_vendor_has_in_another_spelling_does_not_count() {
+    for spelling in ["+33 (0)1 40 00 00 00", "0033 1 40 00 00 00", "01 40 00 00 00"] {
+        let bank = Bank::new().await;
+        let anna = bank.daemon().sign_in("anna").await;
+        gets_the_phone(&bank, spelling).await;
+        let answer = call(&anna, "V-100", &confirmed(NEW)).await;
+        assert_eq!(answer.json["why_not"], json!(["number_shared"]), "{spelling}");
+        let refused = bank.ask("k1", NEW).await;
+        refused.is_denied(403, "policy", "bank-change-needs-callback");
+    }
+}
+
+#[tokio::test]
+async fn a_number_that_another_vendor_gets_after_the_call_stops_the_change() {
+    let bank = Bank::new().await;
+    bank.called(NEW).await;
+    gets_the_phone(&bank, "01 40 00 00 00").await;
+    let refused = bank.ask("k1", NEW).await;
+    refused.is_denied(403, "policy", "bank-change-shared-phone-never");
+}
+
+/// A change that a second person approved and the ERP cannot be told of.
+async fn under_way(bank: &Bank) -> crate::daemon::Answer {
+    bank.called(NEW).await;
+    let pending = bank.ask("k1", NEW).await;
+    bank.daemon().fault("update_bank_details", "unreachable", 1_000_000).await;
+    let paul = bank.daemon().sign_in("paul").await;
+    let approved = approve(&paul, &pending).await;
+    assert_eq!(approved.text("/status"), "executing", "{}", approved.json);
+    approved
+}
+
+#[tokio::test]
+async fn a_no_while_the_change_is_being_carried_out_ends_it_before_it_is_sent() {
+    on_both(async |place| {
+        let bank = Bank::at(place).await;
+        let approved = under_way(&bank).await;
+        let olga = bank.daemon().sign_in("olga").await;
+        let mut no = confirmed(NEW);
+        no["outcome"] = json!("denied");
+        assert_eq!(call(&olga, "V-100", &no).await.status, 201);
+        let path = format!("/v1/operations/{}?wait=60s", approved.text("/id"));
+        let ended = bank.agent.get(&path).await;
+        assert_eq!(ended.text("/status"), "denied", "{}", ended.json);
+        bank.daemon().fault("update_bank_details", "unreachable", 0).await;
+        assert_eq!(bank.account("V-100").await, ACME);
+        assert_eq!(alarms(&olga, "callback_denied").await.len(), 1);
+        // Nothing goes to the vendor before an approver has looked at it.
+        let paid = bank.agent.propose("p1", &crate::daemon::pay("INV-1", "V-100", "1200.00")).await;
+        paid.is_denied(403, "execution", "frozen");
+        let paul = bank.daemon().sign_in("paul").await;
+        let freezes = paul.get("/v1/freezes").await;
+        let id = freezes.text("/items/0/id");
+        thaw_by_id(&paul, &id).await.is_problem(403, "self_approval");
+        let thawed = thaw_by_id(&olga, &id).await;
+        assert_eq!(thawed.status, 200, "{}", thawed.json);
+        // What was given back counts for nobody.
+        let again = bank.ask("k2", NEW).await;
+        again.is_denied(403, "policy", "bank-change-needs-callback");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_caller_who_is_disabled_while_the_change_is_being_carried_out_ends_it() {
+    let bank = Bank::new().await;
+    let approved = under_way(&bank).await;
+    let adam = bank.daemon().sign_in("adam").await;
+    adam.post("/v1/users/anna/disable").await;
+    let path = format!("/v1/operations/{}?wait=60s", approved.text("/id"));
+    let ended = bank.agent.get(&path).await;
+    ended.is_denied(200, "policy", "bank-change-needs-callback");
+    bank.daemon().fault("update_bank_details", "unreachable", 0).await;
+    assert_eq!(bank.account("V-100").await, ACME);
+}
+
+#[tokio::test]
+async fn a_no_about_the_account_on_file_freezes_the_vendor() {
+    let bank = Bank::new().await;
+    bank.called(NEW).await;
+    let paul = bank.daemon().sign_in("paul").await;
+    approve(&paul, &bank.ask("k1", NEW).await).await.is_executed();
+    let anna = bank.daemon().sign_in("anna").await;
+    let mut no = confirmed(NEW);
+    no["outcome"] = json!("denied");
+    assert_eq!(call(&anna, "V-100", &no).await.status, 201);
+    assert_eq!(alarms(&anna, "callback_denied").await.len(), 1);
+    let paid = bank.agent.propose("p1", &crate::daemon::pay("INV-1", "V-100", "1200.00")).await;
+    paid.is_denied(403, "execution", "frozen");
 }

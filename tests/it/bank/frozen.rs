@@ -11,7 +11,11 @@ async fn freeze(human: &Agent, body: &Value) -> Answer {
 }
 
 async fn thaw(human: &Agent, freeze: &Answer) -> Answer {
-    let path = format!("/v1/freezes/{}", freeze.text("/id"));
+    thaw_by_id(human, &freeze.text("/id")).await
+}
+
+pub(super) async fn thaw_by_id(human: &Agent, id: &str) -> Answer {
+    let path = format!("/v1/freezes/{id}");
     let request = human.request(reqwest::Method::DELETE, &path).json(&json!({ "reason": "found" }));
     human.send(request).await
 }

@@ -178,9 +178,9 @@ update baseline_account set erp_since =
   (select adopted_at from baseline_company where baseline_company.company = baseline_account.company);
 alter table baseline_phone add column confirmed_at integer;
 alter table baseline_phone add column operation text;
--- The number in its one spelling; as it was written where it is none.
-alter table baseline_phone add column spelled text not null default '';
-create index baseline_phone_by_number on baseline_phone (company, spelled) where spelled <> '';
+-- The last digits of the number, by which other spellings of it are found; empty where it has too few, or nobody looked.
+alter table baseline_phone add column ending text not null default '';
+create index baseline_phone_by_ending on baseline_phone (company, ending) where number <> '';
 -- Everything that was ever seen or done about a vendor's details, in the order in which it became known.
 create table baseline_event (
   id text not null constraint baseline_event_pk primary key,
@@ -217,4 +217,6 @@ alter table alarm add column subject text;
 create unique index alarm_once on alarm (company, kind, subject) where subject is not null;
 create index attempt_booked_by_company on attempt (company, seq) where state = 'booked' and amount_minor is not null;
 create index alarm_by_company on alarm (company, id);
+
+create index alarm_open on alarm (company, kind, counterparty) where closed_at is null;
 create index freeze_by_company on freezes (company, id);
