@@ -105,8 +105,9 @@ pub async fn adopt(
 /// Orders in one read.
 const ORDERS_PAGE: u16 = 500;
 
-/// Takes over what the ERP has of this store's orders and the store itself does not: after a store
-/// was restored from an older copy. Gives how many.
+/// Takes over what the ERP has of this store's payments and the store itself does not, after a store
+/// was restored from an older copy, and goes on above the newest order of any kind. Gives how many.
+/// A change of bank details that the store does not know of is one that was made behind its back.
 ///
 /// # Errors
 /// [`AdoptError`]; it can be done again then.
@@ -121,6 +122,8 @@ pub async fn take_orders_over(ports: &Ports, newest: u64, by: &str) -> Result<us
         after = last.seq;
         found.extend(page);
     }
+    // The list has payments only; the number may be a change's.
+    let proof = ports.erp.attest(ports.store.id()).await.map_err(AdoptError::Erp)?;
     let mut orders = Vec::new();
     for order in found {
         let seq = order.seq;
@@ -137,8 +140,11 @@ pub async fn take_orders_over(ports: &Ports, newest: u64, by: &str) -> Result<us
             booked_at: order.at,
         });
     }
-    let (now, by, highest) =
-        (ports.clock.now(), by.to_owned(), i64::try_from(after).unwrap_or(i64::MAX));
+    let (now, by, highest) = (
+        ports.clock.now(),
+        by.to_owned(),
+        i64::try_from(after.max(proof.newest_seq)).unwrap_or(i64::MAX),
+    );
     let written = ports
         .store
         .write(move |unit| {
@@ -151,15 +157,13 @@ pub async fn take_orders_over(ports: &Ports, newest: u64, by: &str) -> Result<us
                 }
                 unit.raise_order_seq(highest).await?;
                 let count = taken.len();
-                if count > 0 {
-                    unit.receipt(Receipt {
-                        kind: ReceiptKind::OrdersAdopted,
-                        at: now,
-                        company: None,
-                        operation: None,
-                        data: serde_json::json!({ "by": by, "newest": highest, "orders": taken }),
-                    })?;
-                }
+                unit.receipt(Receipt {
+                    kind: ReceiptKind::OrdersAdopted,
+                    at: now,
+                    company: None,
+                    operation: None,
+                    data: serde_json::json!({ "by": by, "newest": highest, "orders": taken }),
+                })?;
                 Ok(count)
             })
         })

@@ -4,6 +4,7 @@
 mod calls;
 mod confirming;
 mod frozen;
+mod restored;
 mod watched;
 
 use serde_json::{Value, json};
