@@ -76,6 +76,8 @@ pub struct Rules {
     pub cooling_off: Duration,
     /// Of business dates.
     pub time_zone: Tz,
+    /// So many accounts that are not the right ones may one agent name in 24 hours.
+    pub wrong_accounts_per_day: u32,
 }
 
 /// The pack.

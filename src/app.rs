@@ -271,6 +271,7 @@ impl App {
         let rules = ap::Rules {
             cooling_off: settings.approvals.cooling_off,
             time_zone: settings.time_zone(),
+            wrong_accounts_per_day: settings.limits.wrong_accounts_per_day,
         };
         let reading: Arc<dyn ErpSource> = Arc::new(Measured::new(reading, observer));
         let reading = AccountsPayable::new(Ports { erp: reading, ..ports.clone() }, rules);

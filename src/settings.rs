@@ -208,11 +208,12 @@ pub enum LogFormat {
 pub struct Limits {
     pub proposals_per_minute: u32,
     pub reads_per_minute: u32,
+    pub wrong_accounts_per_day: u32,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { proposals_per_minute: 120, reads_per_minute: 600 }
+        Self { proposals_per_minute: 120, reads_per_minute: 600, wrong_accounts_per_day: 20 }
     }
 }
 
@@ -347,7 +348,9 @@ impl Settings {
             return Err("the sandbox listens on loopback only: `server.listen`".to_owned());
         }
         let limits = self.limits;
-        if limits.proposals_per_minute == 0 || limits.reads_per_minute == 0 {
+        let all =
+            [limits.proposals_per_minute, limits.reads_per_minute, limits.wrong_accounts_per_day];
+        if all.contains(&0) {
             return Err("`limits` are greater than zero".to_owned());
         }
         let url = &self.store.url;

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use countersign_erp_source::{
@@ -17,11 +18,14 @@ use crate::domain::operation::{Origin, Param, Params, Sum};
 use crate::domain::reason::Reason;
 use crate::gateway::contract::{Term, Terms, invalid};
 use crate::gateway::pack::{Asking, Case, Claim, Denial, Precedent, Resolved, Volume};
+use crate::store::operations::{self, Owner};
 
 /// The arguments, all required.
 pub(super) const ARGUMENTS: [&str; 5] =
     ["invoice_ref", "payee_iban", "amount", "currency", "source_account"];
 
+/// How long a wrong account that an agent named is held against it.
+const GUESSES_WITHIN: Duration = Duration::from_hours(24);
 /// Characters of the vendor's reference that a memo repeats.
 const MEMO_REFERENCE_CHARS: usize = 40;
 
@@ -31,6 +35,12 @@ struct Asked {
     payee: Payee,
     amount: Amount,
     source: Source,
+}
+
+impl Asked {
+    fn names_an_account(&self) -> bool {
+        matches!(self.payee, Payee::Number(_)) || matches!(self.source, Source::Number(_))
+    }
 }
 
 enum Payee {
@@ -112,6 +122,9 @@ pub(super) async fn resolve(
         return Err(Denial::new(Stage::Contract, Reason::UnknownAction));
     };
     let asked = read_terms(terms)?;
+    if asked.names_an_account() {
+        may_guess(pack, mandate, asking).await?;
+    }
     let erp = &pack.ports().erp;
     let reading = erp
         .find_bill(&mandate.company, &asked.bill)
@@ -140,6 +153,33 @@ pub(super) async fn resolve(
         payee,
         resolved,
     }))
+}
+
+/// An account number that an agent names and that is not the right one is a guess, and the answer to it
+/// tells something: which digits a masked number has. A few are typing errors; more are not answered,
+/// right or wrong. What names its accounts by reference is never held up by it.
+async fn may_guess(
+    pack: &AccountsPayable,
+    mandate: &Mandate,
+    asking: &Asking<'_>,
+) -> Result<(), Denial> {
+    let ports = pack.ports();
+    let owner = Owner {
+        company: mandate.company.clone(),
+        principal: mandate.principal.clone(),
+        agent: Some(mandate.agent.clone()),
+    };
+    let (operation, since) = (asking.operation.clone(), ports.clock.now().minus(GUESSES_WITHIN));
+    let read = ports.store.read(move |conn| {
+        Box::pin(async move {
+            operations::count_guesses(conn, &owner, &operation, since.as_millis()).await
+        })
+    });
+    let wrong = read.await.map_err(|fault| Denial::error(Reason::StoreUnavailable, fault))?;
+    if wrong >= i64::from(pack.rules().wrong_accounts_per_day) {
+        return Err(Denial::new(Stage::Provenance, Reason::TooManyGuesses));
+    }
+    Ok(())
 }
 
 fn not_on_file() -> Denial {

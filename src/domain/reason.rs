@@ -45,6 +45,8 @@ reasons! {
     BillNotFound = "bill_not_found", "the company has no such bill";
     /// The payee is no active account of the bill's vendor.
     PayeeNotOnFile = "payee_not_on_file", "the payee is not an account on file of the bill's vendor";
+    /// The agent named too many accounts that are not the ones on file.
+    TooManyGuesses = "too_many_guesses", "too many accounts were named that are not on file; for a day, name them by reference";
     /// Source account or currency is not the mandate's.
     NotInMandate = "not_in_mandate", "source account or currency is not the mandate's";
     /// No such vendor in the mandate's company.

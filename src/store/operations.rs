@@ -30,8 +30,10 @@ macro_rules! select {
     };
 }
 
+mod guesses;
 mod queue;
 
+pub use guesses::count_guesses;
 pub use queue::{Place, Queue, count_queued, queued};
 
 /// Which agent of which principal asks: operations belong to these three, whatever the mandate.

@@ -37,6 +37,8 @@ mod full;
 #[cfg(test)]
 mod fuzzed;
 #[cfg(test)]
+mod guessing;
+#[cfg(test)]
 mod hostile;
 #[cfg(test)]
 mod http;

@@ -360,7 +360,8 @@ impl Case for NewAccount {
         if self.sighting.adopted_at.is_none() {
             return Err(Denial::new(Stage::Policy, Reason::BaselineMissing));
         }
-        let there = self.in_erp().is_some();
+        // INVARIANT (I8): an agent that guesses a number learns nothing before somebody called about it.
+        let there = self.callback.is_some() && self.in_erp().is_some();
         if self.kind == Kind::Change && there && self.vendor.active_accounts().count() == 1 {
             return Err(Denial::new(Stage::Policy, Reason::AccountOnFile));
         }

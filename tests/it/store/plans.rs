@@ -5,7 +5,7 @@ use sqlx::{AssertSqlSafe, Connection, Row as _, SqliteConnection};
 use crate::support::on_both;
 
 /// The reads of a decision, of the workers' rounds and of humans, as the repositories write them.
-const READS: [&str; 34] = [
+const READS: [&str; 36] = [
     "select count(*) from operation where mandate = $1 and status = 'pending'",
     "select * from operation where mandate = $1 and status in ('prepared', 'pending') order by id",
     "select sum(amount_minor) from operation where mandate = $1 and reserved = 1 and id <> $2",
@@ -80,6 +80,10 @@ const READS: [&str; 34] = [
      join person_role on person_role.person = pair.cleared_by and person_role.company = $1 \
      and person_role.role = 'approver' where pair.cleared_by <> $3",
     "select count(*) from operation where company = $1 and thing = $2 and principal = $3",
+    "select count(*) from operation where company = $1 and principal = $2 and agent = $3 \
+     and stage = 'provenance' and id < $4 and created_at >= $5 and reasons in ('a', 'b')",
+    "select number from baseline_phone \
+     where company = $1 and ending in ($2, '') and vendor <> $3 and number <> ''",
 ];
 
 #[tokio::test]

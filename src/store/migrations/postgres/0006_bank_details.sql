@@ -89,3 +89,5 @@ create index alarm_by_company on alarm (company, id);
 
 create index alarm_open on alarm (company, kind, counterparty) where closed_at is null;
 create index freeze_by_company on freezes (company, id);
+-- What an agent named and was not right.
+create index operation_guesses on operation (company, principal, agent, created_at) where stage = 'provenance';
