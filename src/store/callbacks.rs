@@ -281,6 +281,17 @@ pub async fn void_all(
     conn.execute(sql, &args).await
 }
 
+/// Voids all open call-backs of all companies. Gives how many.
+pub async fn void_every(
+    conn: &mut Conn<'_>,
+    because: &str,
+    at: Timestamp,
+) -> Result<u64, StoreError> {
+    let sql = "update callback set state = 'void', ended_at = $1, ended_because = $2 \
+               where state = 'open'";
+    conn.execute(sql, &[at.as_millis().into(), because.into()]).await
+}
+
 /// Voids what a human recorded and is not settled. Gives how many.
 pub async fn void_by(
     conn: &mut Conn<'_>,

@@ -34,7 +34,7 @@ mod guesses;
 mod queue;
 
 pub use guesses::count_guesses;
-pub use queue::{Place, Queue, count_queued, queued};
+pub use queue::{Place, Queue, count_queued, queued, waiting_on};
 
 /// Which agent of which principal asks: operations belong to these three, whatever the mandate.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,10 +3,11 @@
 use countersign_erp_source::VendorId;
 use uuid::Uuid;
 
+use crate::domain::decision::Stage;
 use crate::domain::names::AlarmId;
 use crate::domain::operation::{Operation, Status};
 use crate::domain::reason::Reason;
-use crate::gateway::pack::{Automatic, freeze_by_itself, raise_alarm, refuse_waiting};
+use crate::gateway::pack::{Automatic, Denial, freeze_by_itself, raise_alarm, refuse_waiting};
 use crate::store::baseline::{self, AccountStatus};
 use crate::store::callbacks::{self, Callback};
 use crate::store::freezes::{Alarm, FreezeScope};
@@ -28,7 +29,8 @@ pub(super) async fn ends(
     callbacks::void_about(unit.conn(), company, vendor, new_iban, because, *called_at).await?;
     let mut under_way = resting_on(unit, callback).await?;
     if let Some(waits) = under_way.take_if(|operation| operation.status == Status::Pending) {
-        refuse_waiting(unit, &waits, Reason::CallbackDenied, *called_at).await?;
+        let denial = Denial::new(Stage::Policy, Reason::CallbackDenied);
+        refuse_waiting(unit, &waits, &denial, *called_at).await?;
     }
     let said = format!(
         "{} did not confirm the new account when {} called.",
