@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod answers;
 #[cfg(test)]
+mod api;
+#[cfg(test)]
 mod attacks;
 #[cfg(test)]
 mod bank;

@@ -1,10 +1,14 @@
 //! Which calls count, and what ends them.
 
+use countersign::ap::vendor::callback::{self, Call, CallbackError, Outcome};
+use countersign::domain::names::Name;
+use countersign_erp_source::{Iban, VendorId};
 use serde_json::json;
 
 use super::frozen::thaw_by_id;
 use super::{Bank, NEW, PHONE, alarms, call, confirmed, history};
-use crate::daemon::ACME;
+use crate::bent::{Scene, company};
+use crate::daemon::{ACME, COMPANY};
 use crate::support::on_both;
 use crate::votes::{approve, is_pending};
 
@@ -100,6 +104,31 @@ async fn a_disabled_caller_s_call_back_counts_no_more() {
     let adam = bank.daemon().sign_in("adam").await;
     adam.post("/v1/users/anna/disable").await;
     bank.ask("k1", NEW).await.is_denied(403, "policy", "bank-change-needs-callback");
+}
+
+#[tokio::test]
+async fn who_is_disabled_while_his_call_is_written_down_leaves_no_call_back() {
+    let scene = Scene::new().await;
+    scene.installation.add_user("anna", "accountant", COMPANY);
+    let (anna, vendor) = (Name::parse("anna").unwrap(), VendorId::new("V-100").unwrap());
+    let told = || Call {
+        new_iban: Iban::parse(NEW).unwrap(),
+        number_dialled: PHONE.to_owned(),
+        spoke_to: "Ms Martin".to_owned(),
+        read_back: "164300".to_owned(),
+        outcome: Outcome::Confirmed,
+        request_received_at: None,
+        note: None,
+    };
+    let record = async || callback::record(&scene.pack, &company(), &vendor, &anna, told()).await;
+    assert!(record().await.unwrap().counts);
+    // She was let in before; the ERP is asked, and meanwhile somebody disables her.
+    scene.installation.ok(&["user", "disable", "anna"], "");
+    let refused = record().await;
+    assert!(matches!(refused, Err(CallbackError::NotACaller)), "{refused:?}");
+    let export = scene.installation.ok(&["receipts", "export"], "");
+    assert_eq!(export.matches("\\\"kind\\\":\\\"callback\\\"").count(), 1);
+    scene.close().await;
 }
 
 #[tokio::test]

@@ -11,6 +11,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::receipts_of;
+use super::users::let_in;
 use super::{FOX, add, are_as_good_as_none, company, embedded, grant, installation, issue, name};
 use crate::bent::Scene;
 use crate::daemon::{ACME, COMPANY, FOX_SOURCE, NOBODYS, PASSWORD, SOURCE, pay};
@@ -348,5 +349,24 @@ async fn an_admin_who_was_disabled_after_he_was_let_in_issues_nothing() {
     let all = gateway.mandates_of(&company(COMPANY), None, String::new(), 50).await.unwrap();
     assert_eq!(all.len(), 2, "the scene's own, and the operator's");
     assert!(gateway.mandates_of(&company(FOX), None, String::new(), 50).await.unwrap().is_empty());
+    scene.close().await;
+}
+
+#[tokio::test]
+async fn an_admin_who_was_disabled_after_he_was_let_in_revokes_nothing() {
+    let scene = Scene::new().await;
+    let (gateway, now) = (&scene.gateway, scene.gateway.now());
+    let cast = [("ada", Role::Admin, COMPANY), ("otto", Role::Auditor, COMPANY)];
+    add(gateway.store(), &cast, now).await;
+    let id = scene.caller().await.mandate.id;
+    let (ada, marie) = (let_in(&scene, "ada").await, let_in(&scene, "marie").await);
+    people::disable(gateway.store(), &name("ada"), now).await.unwrap();
+    for human in [ada, let_in(&scene, "otto").await] {
+        let refused = gateway.revoke_for(&human, &id, "a grudge").await;
+        assert!(matches!(refused, Err(MandateError::NotAnAdmin { .. })), "{refused:?}");
+        scene.caller().await;
+    }
+    let revoked = gateway.revoke_for(&marie, &id, "stolen").await.unwrap();
+    assert!(revoked.revoked_at.is_some());
     scene.close().await;
 }
