@@ -226,6 +226,12 @@ pub async fn may_be_spent(
     Ok(from_row(&row)?.stands_for(operation, now))
 }
 
+/// Whether what the operation spent still carries it: nobody has said no since.
+pub async fn carries(conn: &mut Conn<'_>, operation: &OperationId) -> Result<bool, StoreError> {
+    let sql = "select count(*) as found from callback where operation = $1 and state = 'spent'";
+    Ok(conn.fetch_one(sql, &[operation.as_str().into()]).await?.int("found")? > 0)
+}
+
 /// Spends a call-back for an operation. `false` if it is not the operation's to spend.
 pub async fn spend(
     conn: &mut Conn<'_>,

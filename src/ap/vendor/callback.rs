@@ -6,7 +6,6 @@ use std::time::Duration;
 use countersign_erp_source::{
     CompanyId, Iban, ReadError, SourceAccount, Timestamp, Vendor, VendorId,
 };
-use uuid::Uuid;
 
 use super::super::baseline::is_trusted;
 use super::super::phones::{self, Number, PhoneError};
@@ -206,7 +205,8 @@ pub async fn record(
         .map_err(CallbackError::Store)?;
     let why_not = judge(&call, &read_back, on_file.as_ref(), now);
     let new_id = || ids::ordered(ports.randomness.as_ref(), now).map_err(CallbackError::Randomness);
-    let (callback, ended) = (CallbackId::from_uuid(new_id()?), (new_id()?, new_id()?));
+    let callback = CallbackId::from_uuid(new_id()?);
+    let ended = denied::Ids { freeze: new_id()?, alarm: new_id()?, event: new_id()? };
     let counts = why_not.is_empty();
     let kept = Callback {
         id: callback.clone(),
@@ -311,7 +311,7 @@ async fn keep(
     unit: &mut Unit<'_>,
     callback: &Callback,
     denies: bool,
-    ids: (Uuid, Uuid),
+    ids: denied::Ids,
 ) -> Result<Result<(), CallbackError>, StoreError> {
     let Callback { company, vendor, new_iban, called_at, .. } = callback;
     // INVARIANT (I4): what held when he was let in may not hold any more, as the ERP was asked since.

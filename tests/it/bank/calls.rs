@@ -292,6 +292,59 @@ async fn a_no_about_the_account_on_file_freezes_the_vendor() {
     no["outcome"] = json!("denied");
     assert_eq!(call(&anna, "V-100", &no).await.status, 201);
     assert_eq!(alarms(&anna, "callback_denied").await.len(), 1);
-    let paid = bank.agent.propose("p1", &crate::daemon::pay("INV-1", "V-100", "1200.00")).await;
-    paid.is_denied(403, "execution", "frozen");
+    let pay = crate::daemon::pay("INV-1", "V-100", "1200.00");
+    bank.agent.propose("p1", &pay).await.is_denied(403, "execution", "frozen");
+    // Whoever thaws does not make it theirs.
+    assert_eq!(thaw_all(&bank, "olga").await, 1);
+    let doubted = bank.agent.propose("p2", &pay).await;
+    doubted.is_denied(403, "policy", "account-changed-in-erp-never-paid");
+    let shown = history(&anna, "V-100").await;
+    let account = shown["accounts"].as_array().unwrap().iter().find(|a| a["iban"] == NEW).unwrap();
+    assert!(account["why"].as_str().unwrap().contains("not theirs"), "{account}");
+    // A new call and a second person do.
+    assert_eq!(bank.called(NEW).await.json["counts"], json!(true));
+    let path = "/v1/vendors/V-100/bank-confirmations";
+    let confirming = anna.post_json(path, &json!({ "iban": NEW })).await;
+    approve(&paul, &confirming).await.is_executed();
+    let paid = bank.agent.propose("p3", &pay).await;
+    assert_eq!(paid.text("/facts/bank_status"), "verified", "{}", paid.json);
+}
+
+async fn thaw_all(bank: &Bank, who: &str) -> usize {
+    let human = bank.daemon().sign_in(who).await;
+    let freezes = human.get("/v1/freezes").await;
+    let all = freezes.json["items"].as_array().unwrap();
+    for freeze in all {
+        let thawed = thaw_by_id(&human, freeze["id"].as_str().unwrap()).await;
+        assert_eq!(thawed.status, 200, "{}", thawed.json);
+    }
+    all.len()
+}
+
+#[tokio::test]
+async fn a_no_while_nobody_knows_whether_it_was_done_leaves_an_account_that_is_not_paid() {
+    on_both(async |place| {
+        let bank = Bank::at(place).await;
+        bank.called(NEW).await;
+        let pending = bank.ask("k1", NEW).await;
+        bank.daemon().fault("update_bank_details", "lost_answer", 1).await;
+        bank.daemon().fault("find_payment", "unreachable", 1_000_000).await;
+        let paul = bank.daemon().sign_in("paul").await;
+        let unknown = approve(&paul, &pending).await;
+        assert_eq!(unknown.text("/status"), "unknown", "{}", unknown.json);
+        let olga = bank.daemon().sign_in("olga").await;
+        let mut no = confirmed(NEW);
+        no["outcome"] = json!("denied");
+        assert_eq!(call(&olga, "V-100", &no).await.status, 201);
+        bank.daemon().fault("find_payment", "unreachable", 0).await;
+        let path = format!("/v1/operations/{}?wait=60s", unknown.text("/id"));
+        let done = bank.agent.get(&path).await;
+        assert_eq!(done.text("/status"), "executed", "{}", done.json);
+        assert_eq!(bank.account("V-100").await, NEW);
+        assert_eq!(thaw_all(&bank, "olga").await, 1);
+        let pay = crate::daemon::pay("INV-1", "V-100", "1200.00");
+        let doubted = bank.agent.propose("p1", &pay).await;
+        doubted.is_denied(403, "policy", "account-changed-in-erp-never-paid");
+    })
+    .await;
 }
