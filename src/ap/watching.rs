@@ -214,10 +214,17 @@ async fn look(
     entries: &[&LoggedChange],
 ) -> Result<(), WatchError> {
     let found = pack.ports().erp.find_vendor(company, vendor).await.map_err(WatchError::Erp)?;
-    let Some(vendor) = found.filter(|found| found.company == *company) else { return Ok(()) };
     let newest = entries.last();
     let told =
         Told { by: newest.and_then(|entry| entry.by.clone()), at: newest.map(|entry| entry.at) };
+    let Some(vendor) = found.filter(|found| found.company == *company) else {
+        // One of which the company has no bill any more is not shown either, and is none the worse.
+        let takes_away = [LoggedField::Vendor, LoggedField::Parent];
+        if entries.iter().any(|entry| takes_away.contains(&entry.field)) {
+            sighting::miss(pack.ports(), company, vendor, &told).await?;
+        }
+        return Ok(());
+    };
     if !is_ours_now(pack, company, &vendor.id).await? {
         sighting::look(pack.ports(), company, &vendor, &told).await?;
     }
