@@ -133,7 +133,10 @@ pub async fn take_orders_over(ports: &Ports, newest: u64, by: &str) -> Result<us
         let seq = order.seq;
         let company =
             ports.erp.company_of(&order.erp_company).ok_or(AdoptError::NoCompany { seq })?;
+        let bill = ports.erp.find_bill(&company, &order.bill).await.map_err(AdoptError::Erp)?;
+        let vendor = bill.map(|reading| reading.bill.header.commercial_vendor.to_string());
         orders.push(AdoptedOrder {
+            counterparty: vendor.unwrap_or_default(),
             seq: i64::try_from(order.seq).unwrap_or(i64::MAX),
             marker: order.marker.to_hex(),
             company,

@@ -199,7 +199,11 @@ impl Gateway {
         if grant.scopes.is_empty() {
             return Err(MandateError::NoScope);
         }
-        if let Some(unknown) = grant.scopes.iter().find(|scope| self.pack_of(scope).is_none()) {
+        // What humans begin for themselves is no agent's to propose.
+        let of_agents = |scope: &&String| {
+            self.pack_of(scope).is_some_and(|pack| pack.actions().contains(&scope.as_str()))
+        };
+        if let Some(unknown) = grant.scopes.iter().find(|scope| !of_agents(scope)) {
             return Err(MandateError::UnknownScope(unknown.clone()));
         }
         if grant.source.currency != grant.currency {

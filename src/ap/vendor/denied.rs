@@ -4,7 +4,7 @@ use countersign_erp_source::VendorId;
 use uuid::Uuid;
 
 use crate::domain::decision::Stage;
-use crate::domain::names::{AlarmId, EventId};
+use crate::domain::names::{AlarmId, EventId, OperationId};
 use crate::domain::operation::{Operation, Status};
 use crate::domain::reason::Reason;
 use crate::gateway::pack::{Automatic, Denial, freeze_by_itself, raise_alarm, refuse_waiting};
@@ -48,7 +48,11 @@ pub(super) async fn ends(
         "{} did not confirm the new account when {} called.",
         callback.spoke_to, callback.caller
     );
-    let is_on_file = doubts(unit, callback, ids.event).await?;
+    let doubted = doubts(unit, callback, ids.event).await?;
+    let is_on_file = doubted.is_some();
+    if let Some(Some(operation)) = doubted {
+        under_way = operations::find(unit.conn(), &operation).await?;
+    }
     if is_on_file || under_way.is_some() {
         let where_it_is = if is_on_file { "is on file" } else { "was just being put on file" };
         let detail = format!(
@@ -95,9 +99,13 @@ async fn resting_on(
     Ok(live.filter(about_it))
 }
 
-/// Makes the account one that is not paid, where it is one that payments may go to today. Gives whether
-/// it was.
-async fn doubts(unit: &mut Unit<'_>, callback: &Callback, id: Uuid) -> Result<bool, StoreError> {
+/// Makes the account one that is not paid, where it is one that payments may go to today. Gives the
+/// operation that made it that, where one did.
+async fn doubts(
+    unit: &mut Unit<'_>,
+    callback: &Callback,
+    id: Uuid,
+) -> Result<Option<Option<OperationId>>, StoreError> {
     let company = &callback.company;
     let known = baseline::known(unit.conn(), company, &vendor_of(callback)?, &[]).await?;
     let is_it = |account: &&BaselineAccount| {
@@ -106,9 +114,12 @@ async fn doubts(unit: &mut Unit<'_>, callback: &Callback, id: Uuid) -> Result<bo
             && account.number == callback.new_iban
             && account.status != AccountStatus::ChangedInErp
     };
-    let mut found = false;
+    let mut found = None;
     for (id, account) in (id.as_u128()..).zip(known.accounts.iter().filter(is_it)) {
-        found = true;
+        let made_by = account.operation.as_deref().map(OperationId::parse).transpose();
+        found = Some(made_by.map_err(|_fault| {
+            StoreError::inconsistent("baseline_account", "operation", "cannot be read")
+        })?);
         let doubted = BaselineAccount {
             since: callback.called_at,
             status: AccountStatus::ChangedInErp,

@@ -294,7 +294,12 @@ async fn a_no_about_the_account_on_file_freezes_the_vendor() {
     assert_eq!(alarms(&anna, "callback_denied").await.len(), 1);
     let pay = crate::daemon::pay("INV-1", "V-100", "1200.00");
     bank.agent.propose("p1", &pay).await.is_denied(403, "execution", "frozen");
-    // Whoever thaws does not make it theirs.
+    // Neither who approved the change, nor who called for it, thaws; and whoever does, does not make
+    // the account theirs.
+    let freezes = anna.get("/v1/freezes").await;
+    let id = freezes.text("/items/0/id");
+    thaw_by_id(&paul, &id).await.is_problem(403, "self_approval");
+    thaw_by_id(&anna, &id).await.is_problem(403, "not_an_approver");
     assert_eq!(thaw_all(&bank, "olga").await, 1);
     let doubted = bank.agent.propose("p2", &pay).await;
     doubted.is_denied(403, "policy", "account-changed-in-erp-never-paid");

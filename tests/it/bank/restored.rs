@@ -83,6 +83,10 @@ async fn what_waited_in_the_copy_and_was_paid_after_it_is_not_paid_twice() {
     // Nobody knows what was said on the telephone since.
     let asked = agent.propose("ask", &change("V-100", NEW)).await;
     asked.is_denied(403, "policy", "bank-change-needs-callback");
+    // What went out counts for the vendor, whoever had seen it.
+    let more = agent.propose("more", &pay("INV-1", "V-100", "10.00")).await;
+    let seen = paul.get(&format!("/v1/operations/{}", more.text("/id"))).await;
+    assert_eq!(seen.json["facts"]["vendor_auto_24h_e2"], json!(30_000), "{}", seen.json);
     let expected = vec![("INV-1".to_owned(), ACME.to_owned(), "300.00".to_owned())];
     assert_eq!(daemon.payments().await, expected);
     daemon.stop();

@@ -110,7 +110,8 @@ async fn a_mandate_grants_what_can_be_granted() {
     check("principal", json!("no name"), 400, "invalid_field").await;
     check("agent", json!(""), 400, "invalid_field").await;
     check("agent", json!("an agent"), 400, "invalid_field").await;
-    for scopes in [json!(["invoice.pay", "invoice.steal"]), json!([])] {
+    let of_humans = json!(["vendor.confirm_phone"]);
+    for scopes in [json!(["invoice.pay", "invoice.steal"]), of_humans, json!([])] {
         check("scopes", scopes, 422, "unknown_scope").await;
     }
     for scopes in [json!("invoice.pay"), json!([7]), json!([null]), Value::Null] {

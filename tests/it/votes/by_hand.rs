@@ -114,3 +114,32 @@ async fn only_what_is_unknown_is_settled_by_hand() {
     let executed = office.agent.propose("k2", &pay("INV-2", "V-200", "340.00")).await;
     settle(&paul, &executed, not_booked()).await.is_problem(409, "already_decided");
 }
+
+#[tokio::test]
+async fn a_word_that_was_not_true_is_found_once_the_erp_answers() {
+    on_both(async |place| {
+        let office = Office::at(place).await;
+        let daemon = &office.daemon;
+        let unknown = unknown(&office).await;
+        daemon.advance("5s").await;
+        let paul = daemon.sign_in("paul").await;
+        let failed = settle(&paul, &unknown, not_booked()).await;
+        assert_eq!(failed.text("/status"), "failed", "{}", failed.json);
+        daemon.fault("find_payment", "unreachable", 0).await;
+        daemon.advance("11m").await;
+        let found = async || paul.get("/v1/freezes").await.json["items"][0]["cause"].clone();
+        daemon.until("found", async || found().await == json!("booked_after_all")).await;
+        let again = office.agent.propose("k2", &pay("INV-3", "V-100", "100.00")).await;
+        again.is_denied(403, "execution", "frozen");
+        // Whose word it was does not thaw.
+        let freezes = paul.get("/v1/freezes").await;
+        let path = format!("/v1/freezes/{}", freezes.text("/items/0/id"));
+        let thaw = async |human: &Agent| {
+            let request = human.request(reqwest::Method::DELETE, &path);
+            human.send(request.json(&json!({ "reason": "looked" }))).await
+        };
+        thaw(&paul).await.is_problem(403, "self_approval");
+        assert_eq!(thaw(&daemon.sign_in("olga").await).await.status, 200);
+    })
+    .await;
+}
