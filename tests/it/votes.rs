@@ -3,6 +3,7 @@
 
 mod between;
 mod by_hand;
+mod lock;
 
 use serde_json::{Value, json};
 use tokio::task::JoinSet;

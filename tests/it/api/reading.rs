@@ -240,3 +240,38 @@ async fn a_mandate_says_what_it_grants_and_what_is_left_of_it() {
     free.propose("k2", &pay("INV-2", "V-200", "340.00")).await.is_executed();
     assert_eq!(shown(&free).await, expected(scope, Value::Null, Value::Null));
 }
+
+#[tokio::test]
+async fn an_agents_own_operations_come_in_pages_and_by_status() {
+    let installation = Installation::new();
+    installation.add_principal();
+    let token = installation.mandate(&[]);
+    let other = installation.mandate_of("marie", "other", COMPANY, SOURCE, &[]);
+    let daemon = installation.start().await;
+    let (agent, other) = (daemon.agent(&token), daemon.agent(&other));
+    let mut own = Vec::new();
+    for (key, proposal) in [
+        ("a", pay("INV-3", "V-100", "8000.00")),
+        ("b", pay("INV-2", "V-200", "340.00")),
+        ("c", pay("INV-999", "V-100", "1.00")),
+    ] {
+        own.push(agent.propose(key, &proposal).await.text("/id"));
+    }
+    other.propose("d", &pay("INV-1", "V-100", "1200.00")).await.is_executed();
+    let listed = async |query: &str| {
+        let page = agent.get(&format!("/v1/operations{query}")).await;
+        let items = page.json["items"].as_array().unwrap();
+        let ids = items.iter().map(|item| item["id"].as_str().unwrap().to_owned());
+        (ids.collect::<Vec<_>>(), page.json["next_cursor"].as_str().map(str::to_owned))
+    };
+    assert_eq!(listed("").await, (own.clone(), None));
+    for (status, at) in [("pending", 0), ("executed", 1), ("denied", 2)] {
+        let found = listed(&format!("?status={status}")).await;
+        assert_eq!(found, (vec![own[at].clone()], None), "{status}");
+    }
+    assert_eq!(listed("?status=prepared").await, (Vec::new(), None));
+    let (first, cursor) = listed("?limit=2").await;
+    assert_eq!(first, own[..2]);
+    let rest = listed(&format!("?limit=2&cursor={}", cursor.unwrap())).await;
+    assert_eq!(rest, (own[2..].to_vec(), None));
+}

@@ -149,3 +149,19 @@ async fn what_is_paid_or_under_way_is_said_before_the_policies_are_asked() {
         assert_eq!(denied.reasons().len(), 1, "{}", denied.json);
     }
 }
+
+#[tokio::test]
+async fn the_reason_of_a_change_has_1_to_500_characters() {
+    let (_installation, _daemon, agent) = ready(Installation::new()).await;
+    let asks = async |key: &str, reason: &str| {
+        let mut proposal = crate::bank::change("V-100", NOBODYS);
+        proposal["args"]["reason"] = json!(reason);
+        agent.propose(key, &proposal).await
+    };
+    for (key, reason) in [("none", ""), ("long", &*"é".repeat(501))] {
+        asks(key, reason).await.is_denied(422, "contract", "invalid_args");
+    }
+    for (key, reason) in [("short", "x"), ("full", &*"é".repeat(500))] {
+        asks(key, reason).await.is_denied(403, "policy", "bank-change-needs-callback");
+    }
+}

@@ -109,3 +109,94 @@ async fn a_human_sees_what_he_could_approve_and_nothing_else() {
         assert_eq!(json!(seen), json!(expected), "{who}");
     }
 }
+
+#[tokio::test]
+async fn the_principal_rejects_whatever_else_he_is() {
+    let office = Office::new().await;
+    let (company, source) = (crate::daemon::COMPANY, crate::daemon::SOURCE);
+    let token = office.installation.mandate_of("anna", "annas", company, source, &[]);
+    let pending = office.daemon.agent(&token).propose("k", &pay("INV-1", "V-100", "1.00")).await;
+    is_pending(&pending, "four_eyes");
+    let anna = office.daemon.sign_in("anna").await;
+    approve(&anna, &pending).await.is_problem(403, "self_approval");
+    let rejected = reject(&anna, &pending, "not ours").await;
+    assert_eq!((rejected.status.as_u16(), rejected.text("/status")), (200, "rejected".to_owned()));
+    let export = office.installation.ok(&["receipts", "export"], "");
+    let receipt = "\\\"kind\\\":\\\"rejected\\\"";
+    assert!(export.contains(receipt) && export.contains("not ours"), "{export}");
+}
+
+#[tokio::test]
+async fn what_is_rejected_or_denied_keeps_no_vote() {
+    let office = Office::new().await;
+    let daemon = &office.daemon;
+    let (paul, olga) = (daemon.sign_in("paul").await, daemon.sign_in("olga").await);
+    for (what, bill, vendor) in [
+        ("rejected", "INV-2", "V-200"),
+        ("cancelled", "INV-1", "V-100"),
+        ("denied", "INV-1", "V-100"),
+    ] {
+        let pending = office.agent.propose(what, &pay(bill, vendor, "100.00")).await;
+        is_pending(&pending, "four_eyes");
+        daemon.fault("read", "unreachable", FOR_LONG).await;
+        let waits = approve(&paul, &pending).await;
+        assert_eq!(waits.json["approval"]["granted_by"], json!(["paul"]), "{what}");
+        match what {
+            "rejected" => {
+                reject(&olga, &pending, "no").await;
+                daemon.fault("read", "unreachable", 0).await;
+            }
+            "cancelled" => {
+                let path = format!("/v1/operations/{}/cancel", pending.text("/id"));
+                office.agent.post(&path).await;
+                daemon.fault("read", "unreachable", 0).await;
+            }
+            _ => {
+                daemon.put_sanctions(crate::daemon::ACME, true).await;
+                daemon.fault("read", "unreachable", 0).await;
+            }
+        }
+        let path = format!("/v1/operations/{}?wait=60s", pending.text("/id"));
+        let ended = office.agent.get(&path).await;
+        assert_eq!(ended.text("/status"), what, "{}", ended.json);
+        // Nobody is said to have approved it.
+        assert_eq!(ended.json["approval"], Value::Null, "{what}: {}", ended.json);
+    }
+    assert_eq!(daemon.payments().await, []);
+}
+
+#[tokio::test]
+async fn a_vote_that_was_voided_has_no_second_life_when_its_hash_comes_back() {
+    let office = Office::new().await;
+    let daemon = &office.daemon;
+    let (paul, olga) = (daemon.sign_in("paul").await, daemon.sign_in("olga").await);
+    let pending = office.four_eyes("k1").await;
+    daemon.put_bill("INV-1", json!({ "vendor_reference": "A-77" })).await;
+    let changed = approve(&paul, &pending).await;
+    is_pending(&changed, "four_eyes");
+    assert_ne!(changed.json["operation_hash"], pending.json["operation_hash"]);
+    // Somebody edits it back; what olga votes for is not what is true then.
+    daemon.put_bill("INV-1", json!({ "vendor_reference": "A-1" })).await;
+    let back = approve(&olga, &changed).await;
+    is_pending(&back, "four_eyes");
+    assert_eq!(back.json["operation_hash"], pending.json["operation_hash"]);
+    assert_eq!(back.json["approval"]["granted_by"], json!([]));
+    assert_eq!(daemon.payments().await, []);
+    approve(&olga, &back).await.is_executed();
+}
+
+#[tokio::test]
+async fn who_approved_what_was_executed_stays_known() {
+    let office = Office::new().await;
+    let daemon = &office.daemon;
+    let pending = office.four_eyes("k1").await;
+    approve(&daemon.sign_in("paul").await, &pending).await.is_executed();
+    // A freeze, and the end of a human, void what is not spent.
+    let anna = daemon.sign_in("anna").await;
+    let body = json!({ "scope": "company", "reason": "look" });
+    assert_eq!(anna.post_json("/v1/freezes", &body).await.status, 201);
+    office.installation.ok(&["user", "disable", "paul"], "");
+    let seen = anna.get(&format!("/v1/operations/{}", pending.text("/id"))).await;
+    assert_eq!(seen.text("/status"), "executed");
+    assert_eq!(seen.json["approval"]["granted_by"], json!(["paul"]));
+}

@@ -204,6 +204,9 @@ async fn the_command_line_has_the_same_limits() {
     for more in [["--ttl", "91d"], ["--max-calls", "1000000001"]] {
         assert!(issue(more).contains("at most 90 days and 1000000000 calls"), "{more:?}");
     }
+    for more in [["--ttl", "0s"], ["--max-calls", "0"], ["--budget", "0.00"]] {
+        assert!(issue(more).contains("greater than zero"), "{more:?}");
+    }
     assert_eq!(issue(["--ttl", "90d"]), "");
 }
 

@@ -1,9 +1,14 @@
 //! A human ends an `unknown` that the daemon could not settle.
 
+use countersign::domain::names::Name;
+use countersign::domain::operation::{OperationResult, Status};
+use countersign::gateway::{ByHand, ByHandError};
+use countersign_erp_source::OrderError;
 use serde_json::{Value, json};
 
 use super::Office;
-use crate::daemon::{Agent, Answer, pay};
+use crate::bent::Scene;
+use crate::daemon::{Agent, Answer, COMPANY, pay};
 use crate::support::on_both;
 
 /// More failed look-ups than any test waits for.
@@ -142,4 +147,57 @@ async fn a_word_that_was_not_true_is_found_once_the_erp_answers() {
         assert_eq!(thaw(&daemon.sign_in("olga").await).await.status, 200);
     })
     .await;
+}
+
+/// A human of the scene.
+fn human(name: &str) -> Name {
+    Name::parse(name).unwrap()
+}
+
+fn as_booked() -> ByHand {
+    ByHand::Booked { payment_ref: "P-77".to_owned() }
+}
+
+#[tokio::test]
+async fn what_the_erp_proves_not_to_be_booked_is_not_said_to_be() {
+    let scene = Scene::new().await;
+    scene.installation.add_user("paul", "approver", COMPANY);
+    let lost = OrderError::OutcomeUnknown { reason: "the line was cut".to_owned() };
+    *scene.bends.instead.lock().unwrap() = Some(lost);
+    let odd = scene.propose("k", &pay("INV-1", "V-100", "1200.00")).await;
+    assert_eq!(odd.status, Status::Unknown);
+    scene.advance("1h").await;
+    let paul = human("paul");
+    let refused = scene.gateway.settle_by_hand(&paul, &odd.id, as_booked(), "I saw it").await;
+    assert!(matches!(refused, Err(ByHandError::ProvedAbsent)), "{refused:?}");
+    assert_eq!(scene.operations().await, [odd.clone()]);
+    let word = scene.gateway.settle_by_hand(&paul, &odd.id, ByHand::NotBooked, "not there").await;
+    assert_eq!(word.unwrap().status, Status::Failed);
+    scene.close().await;
+}
+
+#[tokio::test]
+async fn nobody_else_makes_the_gateway_take_the_erps_word() {
+    let scene = Scene::new().await;
+    for (name, role) in [("paul", "approver"), ("anna", "accountant")] {
+        scene.installation.add_user(name, role, COMPANY);
+    }
+    scene.installation.add_user("fritz", "approver", "red-fox");
+    // It is booked, and the answer is lost.
+    scene.bends.booked.set(|answer| {
+        *answer = Err(OrderError::OutcomeUnknown { reason: "the line was cut".to_owned() });
+    });
+    let odd = scene.propose("k", &pay("INV-1", "V-100", "1200.00")).await;
+    assert_eq!((odd.status, scene.paid().await["INV-1"]), (Status::Unknown, 1));
+    for who in ["marie", "anna", "fritz", "nobody"] {
+        let word = scene.gateway.settle_by_hand(&human(who), &odd.id, as_booked(), "so").await;
+        assert!(matches!(word, Err(ByHandError::Approval(_))), "{who}: {word:?}");
+        assert_eq!(scene.operations().await, [odd.clone()], "{who}");
+    }
+    let done = scene.gateway.settle_by_hand(&human("paul"), &odd.id, as_booked(), "so").await;
+    let done = done.unwrap();
+    assert_eq!(done.status, Status::Executed);
+    let Some(OperationResult::Payment(paid)) = done.result else { panic!("{:?}", done.result) };
+    assert_ne!(paid.payment_ref, "P-77", "what the ERP said counts");
+    scene.close().await;
 }
