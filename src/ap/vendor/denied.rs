@@ -17,7 +17,8 @@ use crate::store::{StoreError, Unit, operations};
 pub const CALLBACK_DENIED: &str = "callback_denied";
 
 /// What an account is noted for that the vendor said no to.
-pub const NOT_THEIRS: &str = "the vendor said on the telephone that this account is not theirs";
+pub(in crate::ap) const NOT_THEIRS: &str =
+    "the vendor said on the telephone that this account is not theirs";
 
 /// Ids for what a no may leave behind.
 #[derive(Debug, Clone, Copy)]
