@@ -115,7 +115,8 @@ async fn who_is_not_let_in_leaves_a_receipt_and_no_operation() {
     let bill = pay("INV-1", "V-100", "1200.00");
     let (head, signature) = token.rsplit_once('.').unwrap();
     let other = if signature.starts_with('A') { "B" } else { "A" };
-    let forged = format!("{head}.{other}{}", &signature[1..]);
+    let rest: String = signature.chars().skip(1).collect();
+    let forged = format!("{head}.{other}{rest}");
     daemon.agent(&forged).propose("a", &bill).await.is_problem(401, "token_invalid");
     daemon.agent(&revoked).propose("a", &bill).await.is_problem(401, "mandate_revoked");
     daemon.advance("201h").await;
