@@ -41,28 +41,77 @@ const SEQUENCES: &str = "COUNTERSIGN_SEQUENCES";
 const SEQUENCE: &str = "COUNTERSIGN_SEQUENCE";
 
 /// How many are played of each part.
-const IN_A_PART: u64 = 250;
+const IN_A_PART: u64 = 1_000;
 /// The seed of the first one.
 const FIRST: u64 = 20_261_130;
 /// How many must be played for everything to have happened.
-const ENOUGH: u64 = 250;
+const ENOUGH: u64 = 1_000;
 
-/// What must have happened at least once, so that not everything is refused, and not for one reason.
-const MUST_HAPPEN: [&str; 14] = [
+/// What must have happened at least once in each part, so that not everything is refused, and not for
+/// one reason only.
+const MUST_HAPPEN: [&str; 62] = [
+    "paid: adopted",
+    "paid: verified",
+    "paid: verified, by itself",
+    "paid: unverified",
+    "paid: unverified, by two",
+    "paid: unverified, two weeks on",
+    "paid: cooling off, by two",
+    "paid: about to change, by two",
+    "paid: shared, by two",
+    "paid: large, by its principal",
     "changed",
     "confirmed",
     "phone confirmed",
-    "paid: adopted",
-    "paid: verified",
-    "paid: unverified",
-    "paid: cooling off, by two",
+    "amid",
     "denied: account-changed-in-erp-never-paid",
     "denied: bank-change-needs-callback",
+    "denied: bank-change-own-account-never",
+    "denied: bank-change-phone-must-be-trusted",
+    "denied: bank-change-several-accounts-never",
+    "denied: bank-confirmation-must-be-on-file",
     "denied: bank-confirmation-needs-callback",
+    "denied: erp-must-allow-account",
+    "denied: floor_changed_in_erp",
+    "denied: frozen",
+    "denied: operation_in_progress",
+    "denied: payee_not_on_file",
+    "call: counts",
+    "call: no_answer",
+    "call: number_not_on_file",
     "call: number_not_trusted",
+    "call: number_shared",
+    "call: number_younger_than_request",
+    "call: read_back_differs",
+    "call: vendor_denied",
+    "vote: taken",
+    "vote: approval_expired",
     "vote: caller_cannot_approve",
-    "vote: self_approval",
+    "vote: not_an_approver",
     "vote: operation_changed",
+    "vote: self_approval",
+    "edit: number",
+    "edit: number and back",
+    "edit: number restored",
+    "edit: added",
+    "edit: removed",
+    "edit: archived or brought back",
+    "edit: archived and back",
+    "edit: re-ordered",
+    "edit: re-owned",
+    "edit: merged",
+    "edit: re-parented",
+    "edit: made a contact",
+    "edit: renamed",
+    "edit: tax number",
+    "edit: phone",
+    "edit: mobile",
+    "edit: phone and back",
+    "edit: shared",
+    "edit: allowed or not",
+    "edit: bill names another",
+    "edit: new vendor",
+    "edit: new bill",
 ];
 
 fn number<T: FromStr>(name: &str) -> Option<T> {

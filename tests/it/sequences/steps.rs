@@ -94,7 +94,7 @@ pub(super) enum Step {
 /// The steps of one sequence.
 pub(super) fn throw(dice: &mut Dice) -> Vec<Step> {
     let mut steps = Vec::new();
-    let stories = dice.weighted(&[(6, 1), (3, 2)]);
+    let stories = dice.weighted(&[(17, 1), (3, 2)]);
     for _ in 0..stories {
         for step in story(dice) {
             if dice.chance(12) {
@@ -105,7 +105,7 @@ pub(super) fn throw(dice: &mut Dice) -> Vec<Step> {
             }
         }
     }
-    if dice.chance(30) {
+    if dice.chance(20) {
         steps.push(any(dice));
     }
     steps
@@ -224,7 +224,7 @@ fn story(dice: &mut Dice) -> Vec<Step> {
     let vendor = vendor(dice);
     let fresh = About::New(dice.below(4));
     let by = dice.below(4);
-    match dice.weighted(&[(22, 0), (26, 1), (24, 2), (12, 3), (10, 4), (6, 5)]) {
+    match dice.weighted(&[(22, 0), (26, 1), (24, 2), (12, 3), (10, 4), (6, 5), (8, 6)]) {
         // An account is changed through the gateway, and paid.
         0 => {
             let mut steps =
@@ -298,6 +298,27 @@ fn story(dice: &mut Dice) -> Vec<Step> {
             steps.push(Step::Wait(dice.weighted(&[(1, 14 * DAY), (1, ALMOST_A_FORTNIGHT)])));
             steps.push(Step::Edit(Edit::NewBill { vendor }));
             steps.push(Step::Pay { vendor, bill: 0, by_number: false });
+            steps
+        }
+        // Two calls, and one change: what was heard before does not stand for another.
+        5 => {
+            let (nth, other) = (dice.below(2), About::New(2 + dice.below(2)));
+            let sure = Call { dial: Dial::OnFile(0), ..call(dice, vendor, other) };
+            let second = if dice.chance(50) {
+                Step::Change { vendor, about: other }
+            } else {
+                Step::Confirm { vendor, nth, by }
+            };
+            let first = Step::Call(call(dice, vendor, fresh));
+            let mut steps = vec![first, Step::Call(sure), Step::Change { vendor, about: fresh }];
+            if dice.chance(50) {
+                steps = vec![
+                    Step::Call(sure),
+                    Step::Call(call(dice, vendor, About::OnFile(0))),
+                    Step::Confirm { vendor, nth: 0, by },
+                ];
+            }
+            steps.extend([vote(dice), second, vote(dice)]);
             steps
         }
         // Something happens in the midst of a payment.
