@@ -69,6 +69,8 @@ mod restoring;
 #[cfg(test)]
 mod secrets;
 #[cfg(test)]
+mod sequences;
+#[cfg(test)]
 mod stopping;
 #[cfg(test)]
 mod store;
