@@ -96,8 +96,14 @@ impl Scene {
             randomness: Arc::clone(&randomness),
         };
         let cooling_off = DAY * 7;
-        let pack =
-            AccountsPayable::new(ports, ap::Rules { cooling_off, time_zone: chrono_tz::Tz::UTC });
+        let pack = AccountsPayable::new(
+            ports,
+            ap::Rules {
+                cooling_off,
+                time_zone: chrono_tz::Tz::UTC,
+                wrong_accounts_per_day: u32::MAX,
+            },
+        );
         pack.set_not_ready(Vec::new());
         let policies = Path::new(env!("CARGO_MANIFEST_DIR")).join("policies");
         let gateway = Gateway::new(Parts {
