@@ -91,6 +91,9 @@ pub(super) enum Step {
     Expire,
 }
 
+/// How many steps a short sequence has.
+const SHORT: usize = 6;
+
 /// The steps of one sequence.
 pub(super) fn throw(dice: &mut Dice) -> Vec<Step> {
     let mut steps = Vec::new();
@@ -104,6 +107,10 @@ pub(super) fn throw(dice: &mut Dice) -> Vec<Step> {
                 steps.push(step);
             }
         }
+    }
+    // Many short ones find more than few long ones.
+    if dice.chance(50) {
+        steps.truncate(SHORT);
     }
     if dice.chance(20) {
         steps.push(any(dice));
@@ -224,7 +231,17 @@ fn story(dice: &mut Dice) -> Vec<Step> {
     let vendor = vendor(dice);
     let fresh = About::New(dice.below(4));
     let by = dice.below(4);
-    match dice.weighted(&[(22, 0), (26, 1), (24, 2), (12, 3), (10, 4), (6, 5), (8, 6)]) {
+    match dice.weighted(&[
+        (22, 0),
+        (26, 1),
+        (24, 2),
+        (12, 3),
+        (10, 4),
+        (6, 5),
+        (8, 6),
+        (6, 7),
+        (5, 8),
+    ]) {
         // An account is changed through the gateway, and paid.
         0 => {
             let mut steps =
@@ -275,7 +292,7 @@ fn story(dice: &mut Dice) -> Vec<Step> {
         // A telephone number is changed, made one to call on, and called.
         3 => {
             let kind = dice.weighted(&[(70, 0), (30, 1)]);
-            let number = Edit::Phone { vendor, kind, to: 1 + dice.below(4) };
+            let number = Edit::Phone { vendor, kind, to: 1 + dice.below(7) };
             let mut steps = vec![Step::Edit(number)];
             if dice.chance(65) {
                 steps.extend([Step::ConfirmPhone { vendor, kind, by }, vote(dice)]);
@@ -299,6 +316,33 @@ fn story(dice: &mut Dice) -> Vec<Step> {
             steps.push(Step::Edit(Edit::NewBill { vendor }));
             steps.push(Step::Pay { vendor, bill: 0, by_number: false });
             steps
+        }
+        // A number is changed and changed back after it was called, or the call becomes old.
+        6 => {
+            let sure = Call { dial: Dial::OnFile(0), ..call(dice, vendor, fresh) };
+            let mut steps = vec![Step::Call(sure)];
+            if dice.chance(50) {
+                steps.extend([
+                    Step::Edit(Edit::PhoneAndBack { vendor, kind: 0 }),
+                    Step::ConfirmPhone { vendor, kind: 0, by },
+                    vote(dice),
+                ]);
+            } else {
+                steps.push(Step::Wait(dice.weighted(&[(2, 31 * DAY), (1, 29 * DAY)])));
+            }
+            steps.extend([Step::Change { vendor, about: fresh }, vote(dice)]);
+            steps
+        }
+        // An account goes to another vendor and comes back, and only the first one is looked at.
+        7 => {
+            let to = (vendor + 1) % 3;
+            vec![
+                Step::Edit(Edit::Reown { vendor, nth: 0, to }),
+                Step::Call(call(dice, vendor, fresh)),
+                Step::Edit(Edit::Reown { vendor: to, nth: 0, to: vendor }),
+                pay(dice, vendor),
+                vote(dice),
+            ]
         }
         // Two calls, and one change: what was heard before does not stand for another.
         5 => {
