@@ -317,54 +317,9 @@ fn story(dice: &mut Dice) -> Vec<Step> {
             steps.push(Step::Pay { vendor, bill: 0, by_number: false });
             steps
         }
-        // A number is changed and changed back after it was called, or the call becomes old.
-        6 => {
-            let sure = Call { dial: Dial::OnFile(0), ..call(dice, vendor, fresh) };
-            let mut steps = vec![Step::Call(sure)];
-            if dice.chance(50) {
-                steps.extend([
-                    Step::Edit(Edit::PhoneAndBack { vendor, kind: 0 }),
-                    Step::ConfirmPhone { vendor, kind: 0, by },
-                    vote(dice),
-                ]);
-            } else {
-                steps.push(Step::Wait(dice.weighted(&[(2, 31 * DAY), (1, 29 * DAY)])));
-            }
-            steps.extend([Step::Change { vendor, about: fresh }, vote(dice)]);
-            steps
-        }
-        // An account goes to another vendor and comes back, and only the first one is looked at.
-        7 => {
-            let to = (vendor + 1) % 3;
-            vec![
-                Step::Edit(Edit::Reown { vendor, nth: 0, to }),
-                Step::Call(call(dice, vendor, fresh)),
-                Step::Edit(Edit::Reown { vendor: to, nth: 0, to: vendor }),
-                pay(dice, vendor),
-                vote(dice),
-            ]
-        }
-        // Two calls, and one change: what was heard before does not stand for another.
-        5 => {
-            let (nth, other) = (dice.below(2), About::New(2 + dice.below(2)));
-            let sure = Call { dial: Dial::OnFile(0), ..call(dice, vendor, other) };
-            let second = if dice.chance(50) {
-                Step::Change { vendor, about: other }
-            } else {
-                Step::Confirm { vendor, nth, by }
-            };
-            let first = Step::Call(call(dice, vendor, fresh));
-            let mut steps = vec![first, Step::Call(sure), Step::Change { vendor, about: fresh }];
-            if dice.chance(50) {
-                steps = vec![
-                    Step::Call(sure),
-                    Step::Call(call(dice, vendor, About::OnFile(0))),
-                    Step::Confirm { vendor, nth: 0, by },
-                ];
-            }
-            steps.extend([vote(dice), second, vote(dice)]);
-            steps
-        }
+        5 => two_calls(dice, vendor, fresh, by),
+        6 => a_call_that_is_overtaken(dice, vendor, fresh, by),
+        7 => an_account_that_comes_back(dice, vendor, fresh),
         // Something happens in the midst of a payment.
         _ => {
             let looks = dice.below(2);
@@ -372,4 +327,55 @@ fn story(dice: &mut Dice) -> Vec<Step> {
             vec![amid, pay(dice, vendor), vote(dice), wait(dice), pay(dice, vendor)]
         }
     }
+}
+
+/// Two calls, and one change: what was heard before does not stand for another.
+fn two_calls(dice: &mut Dice, vendor: usize, fresh: About, by: usize) -> Vec<Step> {
+    let (nth, other) = (dice.below(2), About::New(2 + dice.below(2)));
+    let sure = Call { dial: Dial::OnFile(0), ..call(dice, vendor, other) };
+    let second = if dice.chance(50) {
+        Step::Change { vendor, about: other }
+    } else {
+        Step::Confirm { vendor, nth, by }
+    };
+    let first = Step::Call(call(dice, vendor, fresh));
+    let mut steps = vec![first, Step::Call(sure), Step::Change { vendor, about: fresh }];
+    if dice.chance(50) {
+        steps = vec![
+            Step::Call(sure),
+            Step::Call(call(dice, vendor, About::OnFile(0))),
+            Step::Confirm { vendor, nth: 0, by },
+        ];
+    }
+    steps.extend([vote(dice), second, vote(dice)]);
+    steps
+}
+
+/// A number is changed and changed back after it was called, or the call becomes old.
+fn a_call_that_is_overtaken(dice: &mut Dice, vendor: usize, fresh: About, by: usize) -> Vec<Step> {
+    let sure = Call { dial: Dial::OnFile(0), ..call(dice, vendor, fresh) };
+    let mut steps = vec![Step::Call(sure)];
+    if dice.chance(50) {
+        steps.extend([
+            Step::Edit(Edit::PhoneAndBack { vendor, kind: 0 }),
+            Step::ConfirmPhone { vendor, kind: 0, by },
+            vote(dice),
+        ]);
+    } else {
+        steps.push(Step::Wait(dice.weighted(&[(2, 31 * DAY), (1, 29 * DAY)])));
+    }
+    steps.extend([Step::Change { vendor, about: fresh }, vote(dice)]);
+    steps
+}
+
+/// An account goes to another vendor and comes back, and only the first one is looked at.
+fn an_account_that_comes_back(dice: &mut Dice, vendor: usize, fresh: About) -> Vec<Step> {
+    let to = (vendor + 1) % 3;
+    vec![
+        Step::Edit(Edit::Reown { vendor, nth: 0, to }),
+        Step::Call(call(dice, vendor, fresh)),
+        Step::Edit(Edit::Reown { vendor: to, nth: 0, to: vendor }),
+        pay(dice, vendor),
+        vote(dice),
+    ]
 }
