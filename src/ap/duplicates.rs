@@ -1,6 +1,8 @@
 //! Whether a bill was entered twice, or paid already under another record: compared with what the
 //! ERP holds now and with what we paid, as it was then; and an approver's word that two are two.
 
+use std::collections::BTreeSet;
+
 use countersign_erp_source::{
     Bill, BillId, BillKind, CompanyId, Document, Likeness, ReadError, ReferenceKey, Traits,
 };
@@ -88,10 +90,11 @@ impl Judged {
         !self.0.is_empty()
     }
 
-    /// All the documents that the suspicion rests on: an approval is for these, and no further one.
+    /// All the bills that the suspicion rests on, for whoever has to compare them.
     pub(super) fn in_words(&self) -> Option<String> {
-        let named: Vec<&str> = self.0.iter().map(|(_, name)| name.as_str()).collect();
-        (!named.is_empty()).then(|| named.join(", "))
+        let bill = |name: &str| name.split_once("bills/").map(|(_, bill)| bill.to_owned());
+        let named: BTreeSet<String> = self.0.iter().filter_map(|(_, name)| bill(name)).collect();
+        (!named.is_empty()).then(|| named.into_iter().collect::<Vec<_>>().join(", "))
     }
 
     /// Where it was read, with the documents that it rests on: `erp, store: erp bills/INV-7`.

@@ -255,7 +255,7 @@ async fn a_level_never_falls_while_an_operation_is_pending() {
 }
 
 #[tokio::test]
-async fn a_vote_is_for_the_name_that_the_bank_gave_and_the_bills_that_are_alike() {
+async fn a_vote_is_for_the_name_that_the_bank_gave_and_who_votes_sees_the_bills_that_are_alike() {
     let office = Office::new().await;
     let daemon = &office.daemon;
     let close = async |name: &str| daemon.put_close_vop("ACME SAS", ACME, name).await;
@@ -272,19 +272,13 @@ async fn a_vote_is_for_the_name_that_the_bank_gave_and_the_bills_that_are_alike(
     is_pending(&changed, "four_eyes");
     assert_eq!(changed.json["facts"]["vop_name"], "Thief Ltd", "{}", changed.json);
     close("ACME S.A.S.").await;
-    // A bill that is like it, and then another one.
+    // A bill that is like it.
     let twin = json!({ "vendor": "V-100", "vendor_reference": "B-7", "amount": "1200.00",
         "currency": "EUR", "due": "2099-12-31" });
-    daemon.put_bill("INV-71", twin.clone()).await;
+    daemon.put_bill("INV-71", twin).await;
     let now = approve(&paul, &changed).await;
     is_pending(&now, "four_eyes");
-    assert_eq!(now.json["facts"]["like_bills"], "erp bills/INV-71", "{}", now.json);
-    let mut second = twin;
-    second["vendor_reference"] = json!("B-8");
-    daemon.put_bill("INV-72", second).await;
-    let now = approve(&paul, &now).await;
-    is_pending(&now, "four_eyes");
-    assert!(now.text("/facts/like_bills").contains("bills/INV-72"), "{}", now.json);
+    assert_eq!(now.json["facts"]["like_bills"], "INV-71", "{}", now.json);
     assert!(daemon.payments().await.is_empty());
     approve(&paul, &now).await.is_executed();
 }

@@ -41,8 +41,9 @@ impl FactKind {
     pub(in crate::ap) const VOP: Self = Self::decisive("vop");
     /// The name that the bank gave. It tells who holds an account.
     pub(in crate::ap) const VOP_NAME: Self = Self::decisive("vop_name").for_humans();
-    /// The bills and payments that a suspicion rests on.
-    pub(in crate::ap) const LIKE_BILLS: Self = Self::decisive("like_bills").for_humans();
+    /// The bills that a suspicion rests on. They come and go by themselves; what an approval is bound
+    /// to is that there are some.
+    pub(in crate::ap) const LIKE_BILLS: Self = Self::age("like_bills").for_humans();
     pub(in crate::ap) const PAYEE_SANCTIONED: Self = Self::decisive("payee_sanctioned");
     pub(in crate::ap) const SANCTIONS_LIST_CONFIGURED: Self =
         Self::decisive("sanctions_list_configured").for_humans();
