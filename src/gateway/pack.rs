@@ -102,7 +102,7 @@ pub struct Resolved {
 }
 
 /// What a claim was made for, as it was then. Later decisions compare with it, whatever somebody
-/// makes of the records meanwhile; the total is [`Resolved::total`].
+/// makes of the records meanwhile; the total is [`Resolved::sum`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Precedent {
     /// Who exactly is paid: another text where anything about the payee is another.
