@@ -56,7 +56,7 @@ pub use sandbox::{SandboxAnswer, SandboxControl, SandboxError, SandboxShape, San
 pub use serve::serve;
 
 use problem::Problem;
-use rates::Rates;
+use rates::{Rates, Waits};
 use routes::Routes;
 
 /// Whether the daemon around the API is ready to pay.
@@ -106,6 +106,7 @@ struct Shared(Arc<Inner>);
 struct Inner {
     state: HttpState,
     rates: Rates,
+    waits: Waits,
     /// The description of the API, as text.
     document: Bytes,
 }
@@ -126,7 +127,7 @@ pub fn router(state: HttpState) -> Router {
     let routes = all(shapes.is_some());
     let document = document::of(routes.calls(), &state.public_url, shapes);
     let (rates, document) = (Rates::new(state.limits), document.to_string().into());
-    let shared = Shared(Arc::new(Inner { state, rates, document }));
+    let shared = Shared(Arc::new(Inner { state, rates, waits: Waits::default(), document }));
     routes
         .into_router()
         .fallback(async || Problem::no_such_route())

@@ -224,8 +224,9 @@ impl Workers {
 
     /// Proves the ERP's side and says whether it is right. What is wrong stops paying at once.
     pub async fn prove(&self) -> bool {
+        let from = self.gateway.now();
         let problems = match self.ap.ports().erp.attest(self.gateway.store().id()).await {
-            Ok(attestation) => self.judge(&attestation).await,
+            Ok(attestation) => self.judge(&attestation, (from, self.gateway.now())).await,
             Err(fault) => vec![format!("the ERP's side could not be proved: {fault}")],
         };
         for problem in &problems {
@@ -237,9 +238,9 @@ impl Workers {
         ready
     }
 
-    async fn judge(&self, attestation: &Attestation) -> Vec<String> {
+    async fn judge(&self, attestation: &Attestation, asked: (Timestamp, Timestamp)) -> Vec<String> {
         let mut problems = attestation.problems();
-        let offset = parted(self.gateway.now(), attestation.erp_time);
+        let offset = apart_from(attestation.erp_time, asked);
         if offset > OFFSET_MAX {
             let seconds = offset.as_secs();
             problems.push(format!("the ERP's clock differs by {seconds} s; set both clocks"));
@@ -331,6 +332,13 @@ pub fn parted(one: Timestamp, other: Timestamp) -> Duration {
     one.since(other).max(other.since(one))
 }
 
+/// How far a moment lies outside the time in which it was asked for: an answer that was long on its
+/// way was not given when it came in.
+pub fn apart_from(told: Timestamp, (from, until): (Timestamp, Timestamp)) -> Duration {
+    let (from, until) = (from.min(until), from.max(until));
+    from.since(told).max(told.since(until))
+}
+
 /// Whether the ERP is watched. In builds for development a test may leave it to the payments alone to
 /// find what changed.
 #[cfg(debug_assertions)]
@@ -349,5 +357,21 @@ async fn pause(wait: Duration, stop: &CancellationToken) -> bool {
     tokio::select! {
         () = stop.cancelled() => false,
         () = tokio::time::sleep(wait) => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slow_answer_is_no_other_clock() {
+        let at = |second: i64| Timestamp::from_millis(second * 1000);
+        let asked = (at(100), at(160));
+        for (told, seconds) in [(100, 0), (130, 0), (160, 0), (99, 1), (161, 1), (40, 60)] {
+            let set_back = (asked.1, asked.0);
+            assert_eq!(apart_from(at(told), asked), Duration::from_secs(seconds), "{told}");
+            assert_eq!(apart_from(at(told), set_back), Duration::from_secs(seconds), "{told}");
+        }
     }
 }

@@ -360,6 +360,8 @@ class Verifier:
             )
         if readable:
             self.receipt(seq, read_receipt(data, self.store))
+        else:
+            expect(self.company is not None, "it cannot be read, in an export of everything")
         return linked
 
     def receipt(self, seq: int, receipt: dict[str, Any]) -> None:

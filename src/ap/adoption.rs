@@ -4,10 +4,13 @@ use chrono::NaiveDate;
 use countersign_erp_source::{CompanyId, ReadError, Timestamp};
 
 use super::{Ports, baseline};
+use crate::domain::decision::Stage;
+use crate::domain::reason::Reason;
+use crate::gateway::pack::{Denial, refuse_waiting};
 use crate::receipts::{Receipt, ReceiptKind};
 use crate::store::attempts::{self, AdoptedOrder};
 use crate::store::baseline::Adoption;
-use crate::store::{StoreError, latest_moment};
+use crate::store::{StoreError, callbacks, latest_moment, operations};
 
 /// Vendors in one read.
 const PAGE: u16 = 200;
@@ -108,6 +111,7 @@ const ORDERS_PAGE: u16 = 500;
 /// Takes over what the ERP has of this store's payments and the store itself does not, after a store
 /// was restored from an older copy, and goes on above the newest order of any kind. Gives how many.
 /// A change of bank details that the store does not know of is one that was made behind its back.
+/// Refuses what waits for a bill that was paid so, and voids all open call-backs.
 ///
 /// # Errors
 /// [`AdoptError`]; it can be done again then.
@@ -129,7 +133,10 @@ pub async fn take_orders_over(ports: &Ports, newest: u64, by: &str) -> Result<us
         let seq = order.seq;
         let company =
             ports.erp.company_of(&order.erp_company).ok_or(AdoptError::NoCompany { seq })?;
+        let bill = ports.erp.find_bill(&company, &order.bill).await.map_err(AdoptError::Erp)?;
+        let vendor = bill.map(|reading| reading.bill.header.commercial_vendor.to_string());
         orders.push(AdoptedOrder {
+            counterparty: vendor.unwrap_or_default(),
             seq: i64::try_from(order.seq).unwrap_or(i64::MAX),
             marker: order.marker.to_hex(),
             company,
@@ -150,11 +157,23 @@ pub async fn take_orders_over(ports: &Ports, newest: u64, by: &str) -> Result<us
         .write(move |unit| {
             Box::pin(async move {
                 let mut taken = Vec::new();
+                let unknown_here = Denial::new(Stage::Execution, Reason::OrderAdopted);
                 for order in &orders {
                     if attempts::take_over(unit.conn(), order).await? {
+                        // INVARIANT (I2): one operation books at most one payment. What waits here
+                        // may be what was paid there.
+                        let conn = unit.conn();
+                        let waiting =
+                            operations::waiting_on(conn, &order.company, &order.thing).await?;
+                        for operation in waiting {
+                            refuse_waiting(unit, &operation, &unknown_here, now).await?;
+                        }
                         taken.push(order_data(order));
                     }
                 }
+                // What was heard before the copy may have been denied, or used, after it.
+                let because = "the store was restored from a copy";
+                let voided = callbacks::void_every(unit.conn(), because, now).await?;
                 unit.raise_order_seq(highest).await?;
                 let count = taken.len();
                 unit.receipt(Receipt {
@@ -162,7 +181,9 @@ pub async fn take_orders_over(ports: &Ports, newest: u64, by: &str) -> Result<us
                     at: now,
                     company: None,
                     operation: None,
-                    data: serde_json::json!({ "by": by, "newest": highest, "orders": taken }),
+                    data: serde_json::json!({
+                        "by": by, "callbacks_voided": voided, "newest": highest, "orders": taken,
+                    }),
                 })?;
                 Ok(count)
             })

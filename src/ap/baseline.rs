@@ -18,6 +18,10 @@ const CLOCKS_APART: Duration = Duration::from_mins(2);
 /// How long a number that was changed in the ERP is not one to call (DESIGN 2, "A call-back").
 pub const PHONE_UNTRUSTED_FOR: Duration = Duration::from_hours(90 * 24);
 
+/// What a vendor is that the ERP shows as none any more.
+const NO_VENDOR: &str = "changed in the ERP: it is no vendor of its own any more (merged into another \
+                         one, made a contact of another one, or deleted)";
+
 /// What a comparison found.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Comparison {
@@ -110,6 +114,26 @@ pub fn compare(known: &Known, vendor: &Vendor, now: Timestamp) -> Comparison {
         }
     }
     found
+}
+
+/// What is known of a vendor that the ERP shows as none any more. It is in dispute from now on: should
+/// it come back, nobody knows what became of it meanwhile.
+pub fn gone(known: &Known, now: Timestamp) -> Comparison {
+    let before = known.vendor.as_ref();
+    let is_said = |vendor: &BaselineVendor| {
+        vendor.dispute.as_ref().is_some_and(|dispute| dispute.what == NO_VENDOR)
+    };
+    let disputed = before.filter(|vendor| !is_said(vendor)).map(|vendor| BaselineVendor {
+        dispute: Some(Dispute { since: now, what: NO_VENDOR.to_owned() }),
+        ..vendor.clone()
+    });
+    Comparison {
+        vendor: disputed.clone().or_else(|| before.cloned()),
+        disputed,
+        accounts: known.accounts.clone(),
+        phones: known.phones.clone(),
+        ..Comparison::default()
+    }
 }
 
 /// In which way a vendor is not what it was, beside its accounts; `None` where that is nothing new.
@@ -399,6 +423,20 @@ mod tests {
             assert_eq!(only_status(&back, "1"), AccountStatus::ChangedInErp);
             assert_eq!(back.accounts[0].since, now().plus(DAY * 2));
         }
+    }
+
+    #[test]
+    fn a_vendor_that_was_gone_is_said_once_and_not_what_it_was_when_it_comes_back() {
+        let honest = vendor(vec![account("1", "V", ONE, true)]);
+        let mut known = adopted(&honest, None);
+        let missed = gone(&known, now().plus(DAY));
+        assert!(missed.is_disputed() && !missed.is_unchanged());
+        known.vendor = missed.vendor;
+        assert!(gone(&known, now().plus(DAY)).is_unchanged(), "said before");
+        let back = compare(&known, &honest, now().plus(DAY * 2));
+        assert!(back.is_disputed());
+        // Of one that nobody knows there is nothing to say.
+        assert!(gone(&Known::default(), now()).is_unchanged());
     }
 
     #[test]

@@ -88,6 +88,12 @@ impl Judged {
         !self.0.is_empty()
     }
 
+    /// All the documents that the suspicion rests on: an approval is for these, and no further one.
+    pub(super) fn in_words(&self) -> Option<String> {
+        let named: Vec<&str> = self.0.iter().map(|(_, name)| name.as_str()).collect();
+        (!named.is_empty()).then(|| named.join(", "))
+    }
+
     /// Where it was read, with the documents that it rests on: `erp, store: erp bills/INV-7`.
     pub(super) fn source(&self) -> String {
         let named: Vec<&str> =

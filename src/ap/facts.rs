@@ -58,6 +58,7 @@ pub(super) async fn of_payment(payment: &Payment) -> Result<Facts, Denial> {
     of_account(&mut all, payment, &on_file, &found);
     let vop_source = format!("vop:{}", found.vop.provider);
     all.word(FactKind::VOP, "Vop", vop_word(&found.vop.result), &vop_source);
+    all.text(FactKind::VOP_NAME, found.vop.result.actual_name(), &vop_source);
     let name = ports.sanctions.list();
     let (word, configured) = match found.sanctions {
         Screening::NotListed => ("no", true),
@@ -196,6 +197,7 @@ fn of_others(all: &mut Collector, this: &Document, found: &Found) -> Result<(), 
     }
     let judged = duplicates::judge(this, &found.beside.documents, &found.kept.record);
     all.word(FactKind::DUPLICATE, "Duplicate", judged.word(), &judged.source());
+    all.text(FactKind::LIKE_BILLS, judged.in_words().as_deref(), "erp, store");
     Ok(())
 }
 

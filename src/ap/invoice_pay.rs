@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use countersign_erp_source::{
-    Amount, BillId, BillReading, Currency, Iban, Order, PaymentOrder, ReadError, ReferenceKey,
-    SourceAccount, Vendor, VendorAccount,
+    Amount, BesideQuery, BillId, BillReading, Currency, Iban, Order, PaymentOrder, ReadError,
+    ReferenceKey, SourceAccount, Vendor, VendorAccount, VendorId,
 };
 
 use super::{AccountsPayable, facts};
@@ -18,6 +18,7 @@ use crate::domain::operation::{Origin, Param, Params, Sum};
 use crate::domain::reason::Reason;
 use crate::gateway::contract::{Term, Terms, invalid};
 use crate::gateway::pack::{Asking, Case, Claim, Denial, Precedent, Resolved, Volume};
+use crate::store::baseline;
 use crate::store::operations::{self, Owner};
 
 /// The arguments, all required.
@@ -135,7 +136,12 @@ pub(super) async fn resolve(
     if reading.bill.company != mandate.company {
         return Err(Denial::new(Stage::Provenance, Reason::BillNotFound));
     }
-    let (vendor, account, payee_certain) = payee(&reading, &asked.payee)?;
+    let (vendor, account, payee_certain) = match payee(&reading, &asked.payee) {
+        Ok(found) => found,
+        Err(denial) => {
+            return Err(denial.with("held_by", whose(pack, &reading, &asked.payee).await));
+        }
+    };
     let iban = account.number.iban().cloned().ok_or_else(not_on_file)?;
     let source = source(pack, mandate, &asked).await?;
     let resolved = resolved(pack, mandate, &asked, &reading, &vendor, &account, &source);
@@ -217,6 +223,38 @@ fn payee(reading: &BillReading, asked: &Payee) -> Result<(Vendor, VendorAccount,
         None => vendor.active_accounts().count() == 1,
     };
     Ok((vendor.clone(), account.clone(), certain))
+}
+
+/// Whose a payee is that is not the bill's vendor: for the receipt only, as no caller is told (I8).
+async fn whose(pack: &AccountsPayable, reading: &BillReading, asked: &Payee) -> String {
+    let (ports, company) = (pack.ports(), &reading.bill.company);
+    let found = match asked {
+        Payee::Number(iban) => {
+            let own = reading.bill.header.commercial_vendor.clone();
+            let query = BesideQuery { bills: Vec::new(), held: Some((iban.clone(), own.clone())) };
+            let in_erp = ports.erp.look_beside(company, &query).await;
+            let (company, number) = (company.clone(), iban.electronic().to_owned());
+            let kept = ports.store.read(move |conn| {
+                Box::pin(async move { baseline::holders(conn, &company, &number, &own).await })
+            });
+            in_erp.ok().zip(kept.await.ok()).map(|(in_erp, kept)| {
+                let in_erp = in_erp.holders.iter().map(|holder| holder.as_str().to_owned());
+                in_erp.chain(kept).collect::<BTreeSet<String>>()
+            })
+        }
+        Payee::OnFile(id) => match VendorId::new(id.clone()) {
+            Err(_bad) => Some(BTreeSet::new()),
+            Ok(id) => ports.erp.find_vendor(company, &id).await.ok().map(|found| {
+                let found = found.filter(|vendor| vendor.company == *company);
+                found.iter().map(|vendor| vendor.id.to_string()).collect()
+            }),
+        },
+    };
+    match found {
+        None => "could not be asked".to_owned(),
+        Some(nobody) if nobody.is_empty() => "nobody".to_owned(),
+        Some(vendors) => vendors.into_iter().collect::<Vec<_>>().join(" "),
+    }
 }
 
 /// The company's account that the mandate names, as the ERP holds it now.

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use countersign_erp_source::{BankChange, CompanyId, Timestamp, VendorId};
 use uuid::Uuid;
 
+use super::vendor::denied::NOT_THEIRS;
 use super::vendor::{account, phone};
 use super::{CONFIRM_BANK_DETAILS, CONFIRM_PHONE, UPDATE_BANK_DETAILS};
 use crate::domain::names::EventId;
@@ -117,6 +118,15 @@ impl<'u, 'w, 'd> Keeping<'u, 'w, 'd> {
         baseline::known(self.unit.conn(), &self.company, &vendor, accounts).await
     }
 
+    /// How an account counts that was put on file, and why: where the vendor said no while that was
+    /// under way, it is one that is not paid.
+    async fn standing(&mut self) -> Result<(AccountStatus, Option<String>), StoreError> {
+        if callbacks::carries(self.unit.conn(), &self.done.operation.id).await? {
+            return Ok((AccountStatus::Verified, None));
+        }
+        Ok((AccountStatus::ChangedInErp, Some(NOT_THEIRS.to_owned())))
+    }
+
     /// What somebody heard before does not stand for another change after this one.
     async fn void_callbacks(&mut self, vendor: &str) -> Result<(), StoreError> {
         let (because, now) = ("the vendor's bank details were changed or confirmed", self.now());
@@ -138,6 +148,10 @@ impl<'u, 'w, 'd> Keeping<'u, 'w, 'd> {
 
 fn gone(what: &'static str) -> StoreError {
     StoreError::inconsistent("baseline", what, "is not what was decided on any more")
+}
+
+fn what_came_of(account: &BaselineAccount) -> &str {
+    account.note.as_deref().unwrap_or("verified")
 }
 
 /// A change that the ERP made: the old account is on file no more, the new one is verified, and as old
@@ -169,21 +183,22 @@ async fn changed(unit: &mut Unit<'_>, done: &Done<'_>) -> Result<(), StoreError>
         let after = Some(order.new_iban.electronic().to_owned());
         keeping.note(Event { before: Some(before.number.clone()), after, ..event }).await?;
     }
+    let (status, note) = keeping.standing().await?;
     let verified = BaselineAccount {
         account: record.clone(),
         vendor: vendor.to_owned(),
         number: order.new_iban.electronic().to_owned(),
         active: true,
         since: now,
-        status: AccountStatus::Verified,
+        status,
         reowned: false,
-        note: None,
+        note,
         place: 0,
         erp_since: None,
         operation,
     };
     baseline::observe(keeping.unit.conn(), &keeping.company, &verified).await?;
-    let event = keeping.event(vendor, Some(&record), "verified");
+    let event = keeping.event(vendor, Some(&record), what_came_of(&verified));
     keeping.note(Event { after: Some(verified.number.clone()), ..event }).await?;
     keeping.void_callbacks(vendor).await?;
     keeping.receipt(serde_json::json!({
@@ -205,10 +220,11 @@ async fn account_confirmed(unit: &mut Unit<'_>, done: &Done<'_>) -> Result<(), S
             && account.since.as_millis() == order.since_ms
     };
     let before = known.accounts.iter().find(as_decided).ok_or_else(|| gone("account"))?;
+    let (status, note) = keeping.standing().await?;
     let verified = BaselineAccount {
-        status: AccountStatus::Verified,
+        status,
         reowned: false,
-        note: None,
+        note,
         operation: Some(keeping.operation()),
         ..before.clone()
     };
@@ -232,7 +248,7 @@ async fn account_confirmed(unit: &mut Unit<'_>, done: &Done<'_>) -> Result<(), S
         };
         baseline::keep_vendor(keeping.unit.conn(), &keeping.company, &vendor).await?;
     }
-    let event = keeping.event(&order.vendor, Some(&order.account), "verified");
+    let event = keeping.event(&order.vendor, Some(&order.account), what_came_of(&verified));
     let (was, number) = (before.status.code().to_owned(), order.number.clone());
     keeping.note(Event { before: Some(was), after: Some(number), ..event }).await?;
     keeping.void_callbacks(&order.vendor).await?;

@@ -1,7 +1,7 @@
 //! A vendor is looked at: compared with the baseline, and what is found is kept, with a receipt and an
 //! alarm, before anything is decided on it.
 
-use countersign_erp_source::{CompanyId, Timestamp, Vendor};
+use countersign_erp_source::{CompanyId, Timestamp, Vendor, VendorId};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -59,6 +59,43 @@ pub(super) async fn read(
     kept::known(conn, company, &vendor.id, &ids).await
 }
 
+/// What the ERP shows where a vendor is looked for.
+#[derive(Clone)]
+enum Shown {
+    There(Vendor),
+    Gone(VendorId),
+}
+
+impl Shown {
+    fn id(&self) -> &VendorId {
+        match self {
+            Self::There(vendor) => &vendor.id,
+            Self::Gone(id) => id,
+        }
+    }
+
+    fn name(&self) -> Option<&str> {
+        match self {
+            Self::There(vendor) => Some(&vendor.name),
+            Self::Gone(_) => None,
+        }
+    }
+
+    async fn known(&self, conn: &mut Conn<'_>, company: &CompanyId) -> Result<Known, StoreError> {
+        match self {
+            Self::There(vendor) => read(conn, company, vendor).await,
+            Self::Gone(id) => kept::known(conn, company, id, &[]).await,
+        }
+    }
+
+    fn compared(&self, known: &Known, now: Timestamp) -> Comparison {
+        match self {
+            Self::There(vendor) => baseline::compare(known, vendor, now),
+            Self::Gone(_) => baseline::gone(known, now),
+        }
+    }
+}
+
 /// Looks at a vendor and keeps what is found.
 ///
 /// # Errors
@@ -69,31 +106,53 @@ pub async fn look(
     vendor: &Vendor,
     told: &Told,
 ) -> Result<Sighting, LookError> {
+    see(ports, company, Shown::There(vendor.clone()), told).await
+}
+
+/// Keeps that the ERP shows a vendor as none any more, where the baseline has it.
+///
+/// # Errors
+/// [`LookError`].
+pub(super) async fn miss(
+    ports: &Ports,
+    company: &CompanyId,
+    vendor: &VendorId,
+    told: &Told,
+) -> Result<(), LookError> {
+    see(ports, company, Shown::Gone(vendor.clone()), told).await.map(drop)
+}
+
+async fn see(
+    ports: &Ports,
+    company: &CompanyId,
+    shown: Shown,
+    told: &Told,
+) -> Result<Sighting, LookError> {
     let now = ports.clock.now();
-    let (read_of, wanted) = (company.clone(), vendor.clone());
+    let (read_of, wanted) = (company.clone(), shown.clone());
     let known = ports
         .store
-        .read(move |conn| Box::pin(async move { read(conn, &read_of, &wanted).await }))
+        .read(move |conn| Box::pin(async move { wanted.known(conn, &read_of).await }))
         .await?;
-    let found = baseline::compare(&known, vendor, now);
+    let found = shown.compared(&known, now);
     if known.adopted_at.is_none() || found.is_unchanged() {
         return Ok(Sighting { adopted_at: known.adopted_at, found });
     }
     let alarm = AlarmId::from_uuid(ids::ordered(ports.randomness.as_ref(), now)?);
     let number = ids::ordered(ports.randomness.as_ref(), now)?;
-    let (company, vendor, told) = (company.clone(), vendor.clone(), told.clone());
+    let (company, told) = (company.clone(), told.clone());
     let written = ports
         .store
         .write(move |unit| {
             Box::pin(async move {
                 // Compared once more under the store's own lock: another daemon may have been first.
-                let known = read(unit.conn(), &company, &vendor).await?;
+                let known = shown.known(unit.conn(), &company).await?;
                 // INVARIANT: nothing first seen is older than the newest receipts. A clock that was
                 // set back would otherwise give an account an age that it gets by the clock being
                 // mended.
                 let now = now.max(latest_moment(unit.conn()).await?);
-                let seen = Seen { company: &company, vendor: &vendor, told: &told, now };
-                let found = baseline::compare(&known, &vendor, now);
+                let seen = Seen { company: &company, shown: &shown, told: &told, now };
+                let found = shown.compared(&known, now);
                 keep(unit, seen, &known, &found, (alarm, number)).await?;
                 Ok(Sighting { adopted_at: known.adopted_at, found })
             })
@@ -106,7 +165,7 @@ pub async fn look(
 #[derive(Clone, Copy)]
 struct Seen<'a> {
     company: &'a CompanyId,
-    vendor: &'a Vendor,
+    shown: &'a Shown,
     told: &'a Told,
     now: Timestamp,
 }
@@ -145,7 +204,7 @@ async fn keep(
             id: alarm,
             kind: CHANGED_IN_ERP.to_owned(),
             company: Some(company.to_string()),
-            counterparty: Some(seen.vendor.id.to_string()),
+            counterparty: Some(seen.shown.id().to_string()),
             operation: None,
             subject: None,
             detail,
@@ -169,7 +228,7 @@ fn events(seen: Seen<'_>, known: &Known, found: &Comparison, number: Uuid) -> Ve
             let Some(id) = ids.next() else { return };
             made.push(Event {
                 id,
-                vendor: seen.vendor.id.to_string(),
+                vendor: seen.shown.id().to_string(),
                 account: account.map(ToOwned::to_owned),
                 what: what.to_owned(),
                 before,
@@ -183,7 +242,7 @@ fn events(seen: Seen<'_>, known: &Known, found: &Comparison, number: Uuid) -> Ve
         };
     if let Some(vendor) = &found.disputed {
         let what = vendor.dispute.as_ref().map(|dispute| dispute.what.clone()).unwrap_or_default();
-        add(None, &what, Some(vendor.name.clone()), Some(seen.vendor.name.clone()));
+        add(None, &what, Some(vendor.name.clone()), seen.shown.name().map(ToOwned::to_owned));
     }
     for account in &found.observed {
         let before = known.accounts.iter().find(|before| before.account == account.account);
@@ -202,7 +261,7 @@ fn events(seen: Seen<'_>, known: &Known, found: &Comparison, number: Uuid) -> Ve
 
 /// What happened and what to do, for the people of the company.
 fn in_words(seen: Seen<'_>, found: &Comparison, events: &[Event]) -> String {
-    let vendor = &seen.vendor.id;
+    let vendor = seen.shown.id();
     let who = match (&seen.told.by, seen.told.at) {
         (Some(by), Some(at)) => format!(" (by {by}, {at})"),
         (Some(by), None) => format!(" (by {by})"),
@@ -244,11 +303,11 @@ fn receipt(seen: Seen<'_>, known: &Known, found: &Comparison) -> Receipt {
             "dispute": found.disputed.as_ref().and_then(|vendor| vendor.dispute.as_ref())
                 .map(|dispute| dispute.what.as_str()),
             "first_seen": found.new_vendor.is_some(),
-            "name": seen.vendor.name,
+            "name": seen.shown.name(),
             "now": accounts(&found.observed),
             "phones": phones(&found.observed_phones),
             "phones_before": phones(&known.phones),
-            "vendor": seen.vendor.id,
+            "vendor": seen.shown.id(),
         }),
     }
 }

@@ -5,7 +5,7 @@
 
 pub mod account;
 pub mod callback;
-mod denied;
+pub(super) mod denied;
 pub mod history;
 pub mod phone;
 

@@ -31,6 +31,8 @@ const REVIEW_EVERY: Duration = Duration::from_mins(10);
 const REVIEW_FOR: Duration = Duration::from_hours(60 * 24);
 /// The alarm that a payment of ours is not what it was.
 pub const PAYMENT_CHANGED: &str = "payment_changed";
+/// The alarm that a payment is there which was held to be absent.
+pub const BOOKED_AFTER_ALL: &str = "booked_after_all";
 /// The alarm that a bill was paid beyond its total.
 pub const OVERPAID: &str = "overpaid";
 
@@ -214,10 +216,17 @@ async fn look(
     entries: &[&LoggedChange],
 ) -> Result<(), WatchError> {
     let found = pack.ports().erp.find_vendor(company, vendor).await.map_err(WatchError::Erp)?;
-    let Some(vendor) = found.filter(|found| found.company == *company) else { return Ok(()) };
     let newest = entries.last();
     let told =
         Told { by: newest.and_then(|entry| entry.by.clone()), at: newest.map(|entry| entry.at) };
+    let Some(vendor) = found.filter(|found| found.company == *company) else {
+        // One of which the company has no bill any more is not shown either, and is none the worse.
+        let takes_away = [LoggedField::Vendor, LoggedField::Parent];
+        if entries.iter().any(|entry| takes_away.contains(&entry.field)) {
+            sighting::miss(pack.ports(), company, vendor, &told).await?;
+        }
+        return Ok(());
+    };
     if !is_ours_now(pack, company, &vendor.id).await? {
         sighting::look(pack.ports(), company, &vendor, &told).await?;
     }
@@ -339,6 +348,15 @@ fn judge(
     reviewed: Option<&Reviewed>,
 ) -> Vec<(&'static str, String)> {
     let id = &kept.operation;
+    if kept.absent {
+        let booked = reviewed.is_some_and(|reviewed| reviewed.booked.is_some());
+        let detail = format!(
+            "the ERP has a payment for {id}, of which a human said, or the ERP itself, that it is not \
+             booked; budget and sums do not count it: look at the bill's payments, and at whose word \
+             it was, before you thaw the vendor"
+        );
+        return if booked { vec![(BOOKED_AFTER_ALL, detail)] } else { Vec::new() };
+    }
     let Some(booked) = reviewed.and_then(|reviewed| reviewed.booked.as_ref()) else {
         let detail = format!(
             "the ERP has no payment any more for {id}, which it had booked; look for it there \

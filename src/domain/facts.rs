@@ -19,6 +19,8 @@ pub enum FactValue {
         /// The word.
         word: &'static str,
     },
+    /// A text for the humans, which no policy can read.
+    Text(String),
 }
 
 /// A fact with where it came from.
@@ -60,7 +62,7 @@ impl Facts {
     pub fn word(&self, name: &str) -> Option<&'static str> {
         match self.get(name).map(|fact| &fact.value) {
             Some(FactValue::Word { word, .. }) => Some(word),
-            Some(FactValue::Bool(_) | FactValue::Long(_)) | None => None,
+            Some(FactValue::Bool(_) | FactValue::Long(_) | FactValue::Text(_)) | None => None,
         }
     }
 

@@ -97,6 +97,8 @@ reasons! {
     CallbackDenied = "callback_denied", "the vendor said on the telephone that the change is not its own";
     /// An operation of ours already paid it.
     AlreadyPaid = "already_paid", "the bill was already paid through the gateway";
+    /// The ERP has an order for it that this store, restored from a copy, does not know of.
+    OrderAdopted = "order_adopted", "the store was restored from a copy, and the ERP has a payment of this bill that the copy does not know of; look at the bill and propose anew";
     /// Another operation for the same thing is under way.
     OperationInProgress = "operation_in_progress", "another operation for the same bill or vendor is under way";
     /// A freeze is in force.

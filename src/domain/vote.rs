@@ -140,4 +140,21 @@ mod tests {
         assert!(!at("b", 9));
         assert!(!at("a", 10));
     }
+
+    #[test]
+    fn a_vote_counts_while_its_human_may_still_give_it() {
+        let completes = |voter: &str, is_approver, not_by: &[&str]| {
+            let standing = Standing { is_accountant: false, is_approver };
+            let expires_at = Timestamp::from_millis(10);
+            let vote = Vote { voter: name(voter), standing, hash: "a".to_owned(), expires_at };
+            let others = not_by.iter().map(|other| name(other)).collect();
+            let principal = name("marie");
+            let barred = Barred { principal: &principal, others: &others };
+            vote.completes(Level::FourEyes, barred, "a", Timestamp::from_millis(9))
+        };
+        assert!(completes("paul", true, &[]));
+        assert!(!completes("paul", false, &[]), "he holds the role no more");
+        assert!(!completes("paul", true, &["paul"]), "he called the vendor after he voted");
+        assert!(!completes("marie", true, &[]));
+    }
 }

@@ -171,8 +171,13 @@ async fn take_word(unit: &mut Unit<'_>, word: &Word) -> Stored<Result<Operation,
     Ok(Ok(after))
 }
 
+/// What an attempt is noted for that somebody settled by hand.
+pub(super) fn by_whom(human: &Name) -> String {
+    format!("settled by hand by {human}")
+}
+
 fn settled(word: &Word, attempt: &Attempt) -> Settled {
-    let said = format!("settled by hand by {}", word.human);
+    let said = by_whom(&word.human);
     match &word.found {
         ByHand::NotBooked => Settled {
             attempt: AttemptState::Absent,

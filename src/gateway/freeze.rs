@@ -3,6 +3,7 @@
 use countersign_erp_source::{CompanyId, Timestamp};
 use uuid::Uuid;
 
+use super::by_hand::by_whom;
 use super::{Gateway, Stored, alarm};
 use crate::domain::names::{AlarmId, FreezeId, Name, OperationId};
 use crate::domain::operation::Operation;
@@ -10,7 +11,7 @@ use crate::domain::role::Role;
 use crate::ids::{self, NoRandomness, Randomness};
 use crate::receipts::{Receipt, ReceiptKind};
 use crate::store::freezes::{self, Alarm};
-use crate::store::{Store, StoreError, Unit, operations, people, votes};
+use crate::store::{Store, StoreError, Unit, attempts, operations, people, votes};
 
 pub use crate::store::freezes::{Freeze, FreezeScope};
 
@@ -125,7 +126,7 @@ pub enum ByHumanError {
     #[error("this takes an approver of the company")]
     NotAnApprover,
     /// He approved what caused it.
-    #[error("whoever approved the operation that caused this freeze does not thaw it")]
+    #[error("whoever approved, called for or settled what caused this freeze does not thaw it")]
     CausedByOwnApproval,
     /// The store failed.
     #[error("the store did not answer")]
@@ -257,10 +258,14 @@ async fn may_thaw(
     if !roles.contains(&Role::Approver) {
         return Ok(Err(ByHumanError::NotAnApprover));
     }
-    if let Some(operation) = &freeze.operation
-        && votes::voted_for(unit.conn(), operation, human).await?
-    {
-        return Ok(Err(ByHumanError::CausedByOwnApproval));
+    if let Some(operation) = &freeze.operation {
+        // Whoever voted for it, made the call that it rested on, or said what became of it.
+        let caused = operations::find(unit.conn(), operation).await?;
+        let called = caused.is_some_and(|caused| caused.substance.not_by.contains(human));
+        let settled = attempts::has_note(unit.conn(), operation, &by_whom(human)).await?;
+        if called || settled || votes::voted_for(unit.conn(), operation, human).await? {
+            return Ok(Err(ByHumanError::CausedByOwnApproval));
+        }
     }
     Ok(Ok(freeze))
 }

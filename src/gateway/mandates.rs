@@ -171,31 +171,39 @@ impl Gateway {
         mandate.filter(|mandate| human.belongs_to(&mandate.company)).ok_or(CallError::NotFound)
     }
 
-    /// Revokes a mandate, for whoever may; one that was revoked stays as it was. Gives it as it is.
+    /// Revokes a mandate, for its principal or an admin; one that was revoked stays as it was. Gives
+    /// it as it is.
     ///
     /// # Errors
-    /// [`CallError`].
+    /// [`MandateError`].
     pub async fn revoke_for(
         &self,
         human: &Human,
         id: &MandateId,
         because: &str,
-    ) -> Result<Mandate, CallError> {
-        let by = human.name().as_str();
-        let revoked = revoke(self.store(), id, because, by, self.now()).await;
-        // One that is not in force was revoked before.
-        if let Err(MandateError::Store(fault)) = revoked {
-            return Err(fault.into());
-        }
+    ) -> Result<Mandate, MandateError> {
+        let (by, wanted, now) = (human.name().clone(), id.clone(), self.now());
+        let because = because.to_owned();
+        let written = self
+            .store()
+            .write_or_undo(move |unit| {
+                Box::pin(async move { revoke_by(unit, &by, &wanted, &because, now).await })
+            })
+            .await
+            .map_err(MandateError::Store)??;
         self.0.changed.notify_waiters();
-        self.mandate_for(human, id).await
+        Ok(written.value)
     }
 
     fn check_grant(&self, grant: &Grant) -> Result<(), MandateError> {
         if grant.scopes.is_empty() {
             return Err(MandateError::NoScope);
         }
-        if let Some(unknown) = grant.scopes.iter().find(|scope| self.pack_of(scope).is_none()) {
+        // What humans begin for themselves is no agent's to propose.
+        let of_agents = |scope: &&String| {
+            self.pack_of(scope).is_some_and(|pack| pack.actions().contains(&scope.as_str()))
+        };
+        if let Some(unknown) = grant.scopes.iter().find(|scope| !of_agents(scope)) {
             return Err(MandateError::UnknownScope(unknown.clone()));
         }
         if grant.source.currency != grant.currency {
@@ -275,6 +283,30 @@ async fn issue(
         }),
     })?;
     Ok(Ok(()))
+}
+
+/// Revokes for a human, if he may still.
+async fn revoke_by(
+    unit: &mut Unit<'_>,
+    human: &Name,
+    id: &MandateId,
+    because: &str,
+    now: Timestamp,
+) -> Result<Result<Mandate, MandateError>, StoreError> {
+    let found = people::find_mandate(unit.conn(), id).await?.map(|(mandate, _)| mandate);
+    let Some(mandate) = found else { return Ok(Err(MandateError::NotInForce(id.clone()))) };
+    let company = &mandate.company;
+    // What held when he was let in may not hold any more.
+    let roles = people::roles(unit.conn(), human, company).await?;
+    let is_principal = mandate.principal == *human && !roles.is_empty();
+    if !is_principal && !roles.contains(&Role::Admin) {
+        let (admin, company) = (human.clone(), company.clone());
+        return Ok(Err(MandateError::NotAnAdmin { admin, company }));
+    }
+    // One that is not in force was revoked before.
+    revoke_within(unit, id, because, human.as_str(), now).await?;
+    let found = people::find_mandate(unit.conn(), id).await?.map(|(mandate, _)| mandate);
+    Ok(found.ok_or_else(|| MandateError::NotInForce(id.clone())))
 }
 
 /// Revokes within a unit of work, with the operations that wait under the mandate.

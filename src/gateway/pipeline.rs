@@ -323,6 +323,7 @@ fn plain(value: &FactValue) -> serde_json::Value {
         FactValue::Long(number) if number.unsigned_abs() >= 1 << 53 => number.to_string().into(),
         FactValue::Long(number) => (*number).into(),
         FactValue::Word { word, .. } => (*word).into(),
+        FactValue::Text(text) => text.as_str().into(),
     }
 }
 

@@ -437,18 +437,17 @@ pub(super) async fn end_waiting(
     }
 }
 
-/// Refuses a pending operation for what became known meanwhile, within a unit of work.
+/// Refuses a prepared or pending operation for what became known meanwhile, within a unit of work.
 ///
 /// # Errors
 /// The store failed.
 pub async fn refuse_waiting(
     unit: &mut crate::store::Unit<'_>,
     before: &Operation,
-    reason: Reason,
+    denial: &Denial,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    votes::void(unit.conn(), &before.id, reason.text(), now).await?;
-    let denial = Denial::new(Stage::Policy, reason);
+    votes::void(unit.conn(), &before.id, &denial.detail, now).await?;
     let mut refused = Operation {
         status: Status::Denied,
         waits_until: None,
@@ -460,7 +459,7 @@ pub async fn refuse_waiting(
     refused.decision.stage = denial.stage;
     refused.decision.reasons = denial.reasons.clone();
     refused.decision.detail = denial.detail.clone();
-    let data = receipt::decision(&refused, Some(&denial), None);
+    let data = receipt::decision(&refused, Some(denial), None);
     receipt::leave(unit, &mut refused, ReceiptKind::Decision, now, data)?;
     let reservation = operations::Reservation { reserved: false, executing_since: None };
     if operations::update(unit.conn(), before, &refused, reservation).await? {

@@ -66,12 +66,16 @@ impl FromRequestParts<Shared> for Anyone {
 }
 
 impl Anyone {
-    fn count(&self, kind: Kind, shared: &Shared) -> Result<(), Problem> {
-        let holder = match self {
+    /// Whose calls these are, for counting.
+    pub(super) fn holder(&self) -> Holder {
+        match self {
             Self::Agent(caller) => Holder::Mandate(caller.mandate.id.clone()),
             Self::Human(human) => Holder::Session(human.session().clone()),
-        };
-        let counted = shared.0.rates.count(holder, kind, shared.gateway().now());
+        }
+    }
+
+    fn count(&self, kind: Kind, shared: &Shared) -> Result<(), Problem> {
+        let counted = shared.0.rates.count(self.holder(), kind, shared.gateway().now());
         counted.map_err(|retry_after_secs| {
             shared.gateway().metrics().rate_limited(kind.code());
             Problem::rate_limited(retry_after_secs)

@@ -105,7 +105,7 @@ pub(super) fn vendor_reference() -> Value {
 }
 
 pub(super) fn bill_state() -> Value {
-    json!({ "type": "string", "enum": ["draft", "open", "paid", "cancelled"] })
+    json!({ "type": "string", "enum": ["open", "paid"] })
 }
 
 pub(super) fn date() -> Value {

@@ -1,6 +1,8 @@
 //! Proposing, committing, cancelling and following operations (API 3). What was begun goes on when
 //! the caller hangs up. Humans follow those of their companies.
 
+use std::time::Duration;
+
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri};
@@ -130,8 +132,10 @@ pub(super) async fn follow(
     Segments(id): Segments<String>,
     uri: Uri,
 ) -> Result<Response, Problem> {
-    let wait = Params::read(&uri, &WAIT)?.wait()?;
+    let asked = Params::read(&uri, &WAIT)?.wait()?;
     let (id, gateway) = (operation_id(&id)?, shared.gateway());
+    let waiting = shared.0.waits.begin(caller.holder());
+    let wait = if waiting.is_some() { asked } else { Duration::ZERO };
     let (operation, eyes) = match &caller {
         Anyone::Agent(caller) => (gateway.follow(caller, &id, wait).await?, Eyes::Agent),
         Anyone::Human(human) => (gateway.operation_for(human, &id, wait).await?, Eyes::Human),

@@ -73,6 +73,46 @@ impl Rates {
     }
 }
 
+/// The most calls of one mandate, or of one session, that wait for something at once. Connections are
+/// not without number, and humans need some to stop what agents do.
+const WAITING_MAX: usize = 16;
+
+/// Who waits.
+#[derive(Debug, Default)]
+pub(super) struct Waits(Mutex<HashMap<Holder, usize>>);
+
+/// A call that waits; dropped when it does no more, by a client that hangs up too.
+#[derive(Debug)]
+pub(super) struct Waiting<'a> {
+    waits: &'a Waits,
+    holder: Holder,
+}
+
+impl Waits {
+    /// Lets one more call wait, unless too many of that caller's do.
+    pub(super) fn begin(&self, holder: Holder) -> Option<Waiting<'_>> {
+        let mut waits = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = waits.entry(holder.clone()).or_default();
+        if *count >= WAITING_MAX {
+            return None;
+        }
+        *count = count.saturating_add(1);
+        Some(Waiting { waits: self, holder })
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let mut waits = self.waits.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let left = waits.get(&self.holder).map_or(0, |count| count.saturating_sub(1));
+        if left == 0 {
+            waits.remove(&self.holder);
+        } else {
+            waits.insert(self.holder.clone(), left);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use uuid::Uuid;
@@ -94,5 +134,20 @@ mod tests {
         assert_eq!(rates.count(one(), Kind::Proposal, at(69_999)), Err(1));
         assert_eq!(rates.count(one(), Kind::Proposal, at(70_000)), Ok(()));
         assert_eq!(rates.count(one(), Kind::Read, at(0)), Ok(()), "a clock that was set back");
+    }
+
+    #[test]
+    fn so_many_calls_of_one_caller_wait_and_no_more() {
+        let waits = Waits::default();
+        let holder = || Holder::Session(SessionId::from_uuid(Uuid::nil()));
+        let other = Holder::Mandate(MandateId::from_uuid(Uuid::nil()));
+        let mut waiting: Vec<Waiting<'_>> =
+            (0..WAITING_MAX).map(|_| waits.begin(holder()).unwrap()).collect();
+        assert!(waits.begin(holder()).is_none());
+        assert!(waits.begin(other).is_some(), "everybody for himself");
+        waiting.pop();
+        assert!(waits.begin(holder()).is_some(), "that one waits no more");
+        drop(waiting);
+        assert!(waits.0.lock().unwrap().is_empty(), "nobody is kept who does not wait");
     }
 }

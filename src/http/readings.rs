@@ -19,8 +19,8 @@ use super::query::{CURSOR, LIMIT, List, NoParams, Segments};
 use super::shapes::{self, one, page};
 use crate::ap::reading::{BillFilter, BillView, ReadingError, VendorView};
 
-/// The states of a bill.
-const STATES: [&str; 4] = ["draft", "open", "paid", "cancelled"];
+/// The states that a list of bills can be narrowed to: what is no bill yet, or no more, is in none.
+const STATES: [&str; 2] = ["open", "paid"];
 /// What a list of bills can be narrowed by.
 const BILL_PARAMS: [Field; 6] = [
     Field::may("state", forms::bill_state),
@@ -128,7 +128,7 @@ pub(super) async fn bills(
         BillId::new(text).ok().ok_or_else(bad)
     };
     let filter = BillFilter {
-        state: params.parse("state", "draft, open, paid or cancelled", state)?,
+        state: params.parse("state", "`open` or `paid`", state)?,
         vendor: params.parse("vendor_id", "the id of a vendor", vendor)?,
         reference: params.text("vendor_reference").map(ToOwned::to_owned),
         due_before: params.parse("due_before", "a date like `2026-12-31`", date)?,

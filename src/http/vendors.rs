@@ -219,6 +219,7 @@ impl From<CallbackError> for Problem {
         let text = error.to_string();
         match &error {
             CallbackError::NoVendor => Self::not_found(),
+            CallbackError::NotACaller => Self::new(Code::NOT_AN_ACCOUNTANT, text),
             CallbackError::NoBaseline => Self::new(Code::BASELINE_MISSING, text),
             CallbackError::Number(_)
             | CallbackError::ReadBackTooShort

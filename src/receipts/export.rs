@@ -47,6 +47,8 @@ pub enum ExportFault {
     Trailing,
     #[error("the export is signed by ledger key `{found}`, not by `{trusted}`")]
     OtherKey { found: String, trusted: String },
+    #[error("receipt {seq} cannot be read, in an export of everything")]
+    Hidden { seq: i64 },
     #[error("receipt {seq} is of another company than the export")]
     OtherCompany { seq: i64 },
     #[error(transparent)]
@@ -148,7 +150,12 @@ pub fn verify_export(
                 }
                 readable = readable.saturating_add(1);
             }
-            (Ok(hash), None, Some(Ok(content))) => verifier.hashed(seq, content, hash)?,
+            (Ok(hash), None, Some(Ok(content))) => {
+                verifier.hashed(seq, content, hash)?;
+                if header.company.is_none() {
+                    return Err(ExportFault::Hidden { seq });
+                }
+            }
             _ => return Err(malformed),
         }
     }

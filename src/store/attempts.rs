@@ -195,6 +195,17 @@ pub async fn state_of(
     state.map(Some).ok_or_else(|| row.inconsistent("state", "cannot be read"))
 }
 
+/// Whether an attempt of that operation was closed with that note.
+pub async fn has_note(
+    conn: &mut Conn<'_>,
+    operation: &OperationId,
+    note: &str,
+) -> Result<bool, StoreError> {
+    let sql = "select count(*) as found from attempt where operation = $1 and note = $2";
+    let args = [operation.as_str().into(), note.into()];
+    Ok(conn.fetch_one(sql, &args).await?.int("found")? > 0)
+}
+
 /// Whether the store has that marker as something that counts for its bill.
 pub async fn counts(conn: &mut Conn<'_>, marker: &str) -> Result<bool, StoreError> {
     let state = state_of(conn, marker).await?;
@@ -240,6 +251,8 @@ pub struct AdoptedOrder {
     pub company: CompanyId,
     /// What it paid.
     pub thing: String,
+    /// Whose that is; empty where nobody can say.
+    pub counterparty: String,
     /// How much.
     pub amount: Amount,
     /// The pinned total.
@@ -263,7 +276,8 @@ pub async fn take_over(conn: &mut Conn<'_>, order: &AdoptedOrder) -> Result<bool
         return Ok(false);
     }
     let sql = "insert into adopted_order (seq, marker, company, thing, amount_minor, total_minor, \
-               currency, payment, booked_at) values ($1, $2, $3, $4, $5, $6, $7, $8, $9) \
+               currency, payment, booked_at, counterparty) \
+               values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) \
                on conflict (seq) do nothing";
     let args = [
         order.seq.into(),
@@ -275,6 +289,7 @@ pub async fn take_over(conn: &mut Conn<'_>, order: &AdoptedOrder) -> Result<bool
         order.amount.currency().code().into(),
         order.payment.as_str().into(),
         order.booked_at.as_millis().into(),
+        order.counterparty.as_str().into(),
     ];
     Ok(conn.execute(sql, &args).await? == 1)
 }

@@ -15,6 +15,8 @@ pub const FROM_ERP_LOG: &str = "erp_log";
 pub const FROM_COMPARING: &str = "compared";
 /// Done by an operation of ours.
 pub const FROM_OPERATION: &str = "operation";
+/// From where an event is known: a call-back.
+pub const FROM_CALLBACK: &str = "callback";
 
 macro_rules! select_account {
     ($rest:literal) => {
@@ -540,7 +542,7 @@ fn event_from_row(row: &Row) -> Result<Event, StoreError> {
         at: Timestamp::from_millis(row.int("at")?),
         seen_at: Timestamp::from_millis(row.int("seen_at")?),
         by: row.opt_text("by_whom")?,
-        source: [FROM_ERP_LOG, FROM_COMPARING, FROM_OPERATION]
+        source: [FROM_ERP_LOG, FROM_COMPARING, FROM_OPERATION, FROM_CALLBACK]
             .into_iter()
             .find(|known| **known == source)
             .ok_or_else(|| row.inconsistent("source", "cannot be read"))?,

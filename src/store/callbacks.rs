@@ -226,6 +226,12 @@ pub async fn may_be_spent(
     Ok(from_row(&row)?.stands_for(operation, now))
 }
 
+/// Whether what the operation spent still carries it: nobody has said no since.
+pub async fn carries(conn: &mut Conn<'_>, operation: &OperationId) -> Result<bool, StoreError> {
+    let sql = "select count(*) as found from callback where operation = $1 and state = 'spent'";
+    Ok(conn.fetch_one(sql, &[operation.as_str().into()]).await?.int("found")? > 0)
+}
+
 /// Spends a call-back for an operation. `false` if it is not the operation's to spend.
 pub async fn spend(
     conn: &mut Conn<'_>,
@@ -279,6 +285,17 @@ pub async fn void_all(
                where company = $3 and vendor = $4 and state = 'open'";
     let args = [at.as_millis().into(), because.into(), company.as_str().into(), vendor.into()];
     conn.execute(sql, &args).await
+}
+
+/// Voids all open call-backs of all companies. Gives how many.
+pub async fn void_every(
+    conn: &mut Conn<'_>,
+    because: &str,
+    at: Timestamp,
+) -> Result<u64, StoreError> {
+    let sql = "update callback set state = 'void', ended_at = $1, ended_because = $2 \
+               where state = 'open'";
+    conn.execute(sql, &[at.as_millis().into(), because.into()]).await
 }
 
 /// Voids what a human recorded and is not settled. Gives how many.

@@ -34,7 +34,7 @@ mod guesses;
 mod queue;
 
 pub use guesses::count_guesses;
-pub use queue::{Place, Queue, count_queued, queued};
+pub use queue::{Place, Queue, count_queued, queued, waiting_on};
 
 /// Which agent of which principal asks: operations belong to these three, whatever the mandate.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -244,7 +244,7 @@ pub struct Automatic {
 
 /// What went out without a human since `day` and since `month`, over all agents and mandates,
 /// without that operation. Executing and unknown count; so do orders that a restored store took
-/// over, of which nobody knows whether a human had seen them, in the sums of the company.
+/// over, of which nobody knows whether a human had seen them.
 pub async fn automatic(
     conn: &mut Conn<'_>,
     company: &CompanyId,
@@ -262,7 +262,7 @@ pub async fn automatic(
                from (select executing_since as at, counterparty as party, \
                case when id = $3 then 0 else amount_minor end as minor from operation \
                where company = $1 and reserved = 1 and level = 0 and executing_since > $5 \
-               union all select booked_at, '', amount_minor from adopted_order \
+               union all select booked_at, counterparty, amount_minor from adopted_order \
                where company = $1 and booked_at > $5) as went_out";
     let args = [
         company.as_str().into(),

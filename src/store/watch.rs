@@ -90,7 +90,7 @@ pub async fn note(
     Ok(())
 }
 
-/// An order that was booked.
+/// An order that was booked, or is held to be absent.
 #[derive(Clone, PartialEq, Eq)]
 pub struct BookedOrder {
     /// The sequence number.
@@ -101,6 +101,8 @@ pub struct BookedOrder {
     pub counterparty: String,
     /// The exact order.
     pub order_text: String,
+    /// Whether it is held to be absent: proved so by the ERP, or by a human's word.
+    pub absent: bool,
 }
 
 impl std::fmt::Debug for BookedOrder {
@@ -109,7 +111,7 @@ impl std::fmt::Debug for BookedOrder {
     }
 }
 
-/// The company's payments that were booked at or after that moment, with a higher number than `after`,
+/// The company's payments that were booked, or found absent, at or after that moment, with a higher number than `after`,
 /// ascending.
 pub async fn booked(
     conn: &mut Conn<'_>,
@@ -118,8 +120,8 @@ pub async fn booked(
     after: i64,
     limit: i64,
 ) -> Result<Vec<BookedOrder>, StoreError> {
-    let sql = "select seq, operation, counterparty, order_text from attempt \
-               where company = $1 and state = 'booked' and amount_minor is not null \
+    let sql = "select seq, operation, counterparty, order_text, state from attempt \
+               where company = $1 and state in ('booked', 'absent') and amount_minor is not null \
                and settled_at >= $2 and seq > $3 order by seq limit $4";
     let args = [company.as_str().into(), since.as_millis().into(), after.into(), limit.into()];
     let rows = conn.fetch_all(sql, &args).await?;
@@ -131,6 +133,7 @@ pub async fn booked(
                     .map_err(|_fault| row.inconsistent("operation", "cannot be read"))?,
                 counterparty: row.text("counterparty")?,
                 order_text: row.text("order_text")?,
+                absent: row.text("state")? == "absent",
             })
         })
         .collect()

@@ -1,6 +1,7 @@
 //! A vendor's bank details change only by procedure: a call-back on a number that was on file before,
 //! and a second person (I3, I4). Everything through a running daemon, on the sandbox.
 
+mod beginning;
 mod calls;
 mod confirming;
 mod frozen;
@@ -33,7 +34,7 @@ impl Bank {
         Self::of(Installation::new()).await
     }
 
-    async fn of(installation: Installation) -> Self {
+    pub(crate) async fn of(installation: Installation) -> Self {
         let office = Office::of(installation).await;
         let token = office.installation.mandate(&["--scope", "vendor.update_bank_details"]);
         let agent = office.daemon.agent(&token);
@@ -113,6 +114,11 @@ async fn without_a_call_back_nothing_changes_and_finance_is_told_once() {
         assert!(!detail.contains("4300") && detail.contains("NL"), "{detail}");
         let seen = anna.get(&format!("/v1/operations/{}", denied.text("/id"))).await;
         assert_eq!(seen.text("/params/new_iban/value"), "NL…");
+        // The bank is asked nothing before somebody called.
+        assert_eq!(seen.text("/facts/vop"), "not_asked");
+        let export = bank.office.installation.ok(&["receipts", "export"], "");
+        let alarm = "\\\"kind\\\":\\\"alarm\\\"";
+        assert_eq!(export.matches(alarm).count(), 2, "a receipt for each alarm");
     })
     .await;
 }

@@ -393,6 +393,13 @@ impl Daemon {
         self.sandbox(Method::PUT, "vop", Some(&entry)).await;
     }
 
+    /// The bank says that the account's holder is nearly called so.
+    pub(crate) async fn put_close_vop(&self, name: &str, iban: &str, actual_name: &str) {
+        let entry = json!({ "name": name, "iban": iban, "result": "close_match",
+            "actual_name": actual_name });
+        self.sandbox(Method::PUT, "vop", Some(&entry)).await;
+    }
+
     pub(crate) async fn put_sanctions(&self, iban: &str, listed: bool) {
         let entry = json!({ "iban": iban, "listed": listed });
         self.sandbox(Method::PUT, "sanctions", Some(&entry)).await;

@@ -11,6 +11,7 @@ mod bank;
 mod beside;
 mod crashes;
 mod guarding;
+mod managers;
 mod paying;
 #[path = "../../examples/odoo/people.rs"]
 mod people;

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod answers;
 #[cfg(test)]
+mod api;
+#[cfg(test)]
 mod attacks;
 #[cfg(test)]
 mod bank;
@@ -66,6 +68,8 @@ mod reload;
 mod restoring;
 #[cfg(test)]
 mod secrets;
+#[cfg(test)]
+mod sequences;
 #[cfg(test)]
 mod stopping;
 #[cfg(test)]

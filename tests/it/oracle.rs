@@ -20,7 +20,7 @@ mod answers;
 mod audit;
 mod books;
 mod burst;
-mod dice;
+pub(crate) mod dice;
 mod edits;
 mod forms;
 mod genesis;
@@ -32,7 +32,7 @@ mod stage;
 mod steps;
 mod votes;
 mod words;
-mod world;
+pub(crate) mod world;
 
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -4,6 +4,7 @@
 //! It reads text, not types: comments and texts are blanked first, and what is left is names. Each
 //! checker is tried on a planted fault, so that a rule that finds nothing is known to look.
 
+mod rows;
 mod rules;
 mod source;
 

@@ -3,6 +3,7 @@
 
 mod between;
 mod by_hand;
+mod lock;
 
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -251,6 +252,41 @@ async fn a_level_never_falls_while_an_operation_is_pending() {
     office.daemon.put_vop("Globex", "DE89370400440532013000", "match").await;
     office.agent.post(&format!("/v1/operations/{}/cancel", globex.text("/id"))).await;
     office.agent.propose("k3", &pay("INV-2", "V-200", "340.00")).await.is_executed();
+}
+
+#[tokio::test]
+async fn a_vote_is_for_the_name_that_the_bank_gave_and_the_bills_that_are_alike() {
+    let office = Office::new().await;
+    let daemon = &office.daemon;
+    let close = async |name: &str| daemon.put_close_vop("ACME SAS", ACME, name).await;
+    close("ACME S.A.S.").await;
+    let pending = office.agent.propose("k1", &pay("INV-1", "V-100", "1200.00")).await;
+    is_pending(&pending, "four_eyes");
+    assert_eq!(pending.json["facts"].get("vop_name"), None, "no agent's business");
+    let paul = daemon.sign_in("paul").await;
+    let path = format!("/v1/operations/{}", pending.text("/id"));
+    let seen = paul.get(&path).await;
+    assert_eq!(seen.json["facts"]["vop_name"], "ACME S.A.S.", "{}", seen.json);
+    close("Thief Ltd").await;
+    let changed = approve(&paul, &pending).await;
+    is_pending(&changed, "four_eyes");
+    assert_eq!(changed.json["facts"]["vop_name"], "Thief Ltd", "{}", changed.json);
+    close("ACME S.A.S.").await;
+    // A bill that is like it, and then another one.
+    let twin = json!({ "vendor": "V-100", "vendor_reference": "B-7", "amount": "1200.00",
+        "currency": "EUR", "due": "2099-12-31" });
+    daemon.put_bill("INV-71", twin.clone()).await;
+    let now = approve(&paul, &changed).await;
+    is_pending(&now, "four_eyes");
+    assert_eq!(now.json["facts"]["like_bills"], "erp bills/INV-71", "{}", now.json);
+    let mut second = twin;
+    second["vendor_reference"] = json!("B-8");
+    daemon.put_bill("INV-72", second).await;
+    let now = approve(&paul, &now).await;
+    is_pending(&now, "four_eyes");
+    assert!(now.text("/facts/like_bills").contains("bills/INV-72"), "{}", now.json);
+    assert!(daemon.payments().await.is_empty());
+    approve(&paul, &now).await.is_executed();
 }
 
 #[tokio::test]

@@ -20,6 +20,16 @@ pub enum VopResult {
     NotPossible,
 }
 
+impl VopResult {
+    /// The name that the bank gave, where it gave one.
+    pub fn actual_name(&self) -> Option<&str> {
+        match self {
+            Self::CloseMatch { actual_name } => actual_name.as_deref(),
+            Self::Match | Self::NoMatch | Self::NotPossible => None,
+        }
+    }
+}
+
 /// An answer with where it came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VopReport {

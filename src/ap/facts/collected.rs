@@ -39,6 +39,10 @@ impl FactKind {
     pub(in crate::ap) const DAYS_SINCE_APPROVED_PAYMENT: Self =
         Self::age("days_since_approved_payment").for_humans();
     pub(in crate::ap) const VOP: Self = Self::decisive("vop");
+    /// The name that the bank gave. It tells who holds an account.
+    pub(in crate::ap) const VOP_NAME: Self = Self::decisive("vop_name").for_humans();
+    /// The bills and payments that a suspicion rests on.
+    pub(in crate::ap) const LIKE_BILLS: Self = Self::decisive("like_bills").for_humans();
     pub(in crate::ap) const PAYEE_SANCTIONED: Self = Self::decisive("payee_sanctioned");
     pub(in crate::ap) const SANCTIONS_LIST_CONFIGURED: Self =
         Self::decisive("sanctions_list_configured").for_humans();
@@ -112,6 +116,13 @@ impl Collector {
 
     pub(in crate::ap) fn long(&mut self, kind: FactKind, value: i64, source: &str) {
         self.set(kind, FactValue::Long(value), source);
+    }
+
+    /// A text for the humans, where there is something to say.
+    pub(in crate::ap) fn text(&mut self, kind: FactKind, text: Option<&str>, source: &str) {
+        if let Some(text) = text {
+            self.set(kind, FactValue::Text(text.to_owned()), source);
+        }
     }
 
     pub(in crate::ap) fn word(

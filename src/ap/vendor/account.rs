@@ -289,9 +289,9 @@ impl NewAccount {
     }
 
     /// What the bank says; asked only once a call-back carries the question.
-    async fn vop(&self) -> Result<(&'static str, String), Denial> {
+    async fn vop(&self) -> Result<(&'static str, Option<String>, String), Denial> {
         if self.callback.is_none() {
-            return Ok(("not_asked", "vop".to_owned()));
+            return Ok(("not_asked", None, "vop".to_owned()));
         }
         let asked = self.pack.ports().vop.verify(&self.vendor.name, &self.iban).await;
         let report = asked.map_err(|silent| missing(&[FactKind::NEW_ACCOUNT_VOP], &silent))?;
@@ -301,7 +301,8 @@ impl NewAccount {
             VopResult::NoMatch => "no_match",
             VopResult::NotPossible => "not_possible",
         };
-        Ok((word, format!("vop:{}", report.provider)))
+        let name = report.result.actual_name().map(ToOwned::to_owned);
+        Ok((word, name, format!("vop:{}", report.provider)))
     }
 
     fn all_facts(&self, all: &mut Collector) {
@@ -381,8 +382,9 @@ impl Case for NewAccount {
         };
         all.word(FactKind::NEW_IBAN_SANCTIONED, "Sanctions", word, &format!("sanctions:{list}"));
         all.flag(FactKind::SANCTIONS_LIST_CONFIGURED, configured, "configuration");
-        let (word, source) = vop?;
+        let (word, name, source) = vop?;
         all.word(FactKind::NEW_ACCOUNT_VOP, "NewAccountVop", word, &source);
+        all.text(FactKind::VOP_NAME, name.as_deref(), &source);
         Ok(all.facts)
     }
 

@@ -6,7 +6,6 @@ use std::time::Duration;
 use countersign_erp_source::{
     CompanyId, Iban, ReadError, SourceAccount, Timestamp, Vendor, VendorId,
 };
-use uuid::Uuid;
 
 use super::super::baseline::is_trusted;
 use super::super::phones::{self, Number, PhoneError};
@@ -18,6 +17,7 @@ use crate::ids;
 use crate::receipts::{Receipt, ReceiptKind};
 use crate::store::baseline::{self, BaselinePhone};
 use crate::store::callbacks::{self, Callback, CallbackState};
+use crate::store::people::{self, Role};
 use crate::store::{Conn, StoreError, Unit};
 
 pub use super::denied::CALLBACK_DENIED;
@@ -108,6 +108,9 @@ pub enum CallbackError {
     /// No such vendor in the company.
     #[error("the company has no such vendor")]
     NoVendor,
+    /// Whoever called is no active accountant or approver of the company any more.
+    #[error("this takes an accountant or an approver of the company")]
+    NotACaller,
     /// The company has no baseline yet.
     #[error("the company's vendors have not been adopted yet")]
     NoBaseline,
@@ -202,7 +205,8 @@ pub async fn record(
         .map_err(CallbackError::Store)?;
     let why_not = judge(&call, &read_back, on_file.as_ref(), now);
     let new_id = || ids::ordered(ports.randomness.as_ref(), now).map_err(CallbackError::Randomness);
-    let (callback, ended) = (CallbackId::from_uuid(new_id()?), (new_id()?, new_id()?));
+    let callback = CallbackId::from_uuid(new_id()?);
+    let ended = denied::Ids { freeze: new_id()?, alarm: new_id()?, event: new_id()? };
     let counts = why_not.is_empty();
     let kept = Callback {
         id: callback.clone(),
@@ -227,9 +231,9 @@ pub async fn record(
     let denies = why_not.contains(&WhyNot::Denied) || why_not.contains(&WhyNot::ReadBackDiffers);
     ports
         .store
-        .write(move |unit| Box::pin(async move { keep(unit, &kept, denies, ended).await }))
+        .write_or_undo(move |unit| Box::pin(async move { keep(unit, &kept, denies, ended).await }))
         .await
-        .map_err(CallbackError::Store)?;
+        .map_err(CallbackError::Store)??;
     Ok(Recorded { id: callback, counts, why_not })
 }
 
@@ -307,9 +311,15 @@ async fn keep(
     unit: &mut Unit<'_>,
     callback: &Callback,
     denies: bool,
-    ids: (Uuid, Uuid),
-) -> Result<(), StoreError> {
+    ids: denied::Ids,
+) -> Result<Result<(), CallbackError>, StoreError> {
     let Callback { company, vendor, new_iban, called_at, .. } = callback;
+    // INVARIANT (I4): what held when he was let in may not hold any more, as the ERP was asked since.
+    // With a human ends each call-back of his, one that is just being written down too.
+    let roles = people::roles(unit.conn(), &callback.caller, company).await?;
+    if !(roles.contains(&Role::Accountant) || roles.contains(&Role::Approver)) {
+        return Ok(Err(CallbackError::NotACaller));
+    }
     if denies {
         denied::ends(unit, callback, ids).await?;
     }
@@ -330,7 +340,7 @@ async fn keep(
             "vendor": vendor, "why_not": callback.why_not,
         }),
     })?;
-    Ok(())
+    Ok(Ok(()))
 }
 
 /// What is known of the telephone that a change rests on.

@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::super::baseline::{Comparison, PHONE_UNTRUSTED_FOR, is_trusted};
 use super::super::reading::ReadingError;
 use super::super::{AccountsPayable, UPDATE_BANK_DETAILS, sighting};
+use super::denied::NOT_THEIRS;
 use crate::ap::baseline;
 use crate::store::baseline::{AccountStatus, BaselineAccount, BaselinePhone, Event};
 use crate::store::callbacks::{self, Callback};
@@ -209,6 +210,9 @@ fn payable(
     }
     if in_erp.is_some_and(|in_erp| !in_erp.erp_allows) {
         return no("Not paid: the ERP itself does not allow payments to it.".to_owned());
+    }
+    if note == NOT_THEIRS {
+        return no(format!("Not paid: {note}, {since}. {changed}"));
     }
     if account.status == AccountStatus::ChangedInErp {
         return no(format!("Not paid: {note}, without Countersign, seen {since}. {changed}"));

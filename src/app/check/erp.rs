@@ -3,14 +3,14 @@
 
 use std::sync::Arc;
 
-use countersign_erp_source::{Attestation, Clock, ErpSource, Identity, IdentityProof};
+use countersign_erp_source::{Attestation, Clock, ErpSource, Identity, IdentityProof, Timestamp};
 use countersign_odoo::Odoo;
 
 use super::{Finding, MaybeSandbox, told};
 use crate::app::odoo_options;
 use crate::settings::{OdooSettings, Settings};
 use crate::store::{Store, attempts};
-use crate::worker::{OFFSET_MAX, parted};
+use crate::worker::{OFFSET_MAX, apart_from};
 
 const GUARD: &str = "ERP";
 const CLOCK: &str = "ERP clock";
@@ -38,9 +38,10 @@ pub(super) async fn findings(
         (Ok(None), None) => return only(Finding::wrong(GUARD, "`erp.kind` names none"), "an ERP"),
     };
     // Without a store its orders there are not asked for, and everything else still is.
+    let from = clock.now();
     let attested = erp.attest(store.map_or("", Store::id)).await;
     match attested {
-        Ok(attestation) => of_attestation(&attestation, kind, clock, store).await,
+        Ok(attestation) => of_attestation(&attestation, kind, (from, clock.now()), store).await,
         Err(fault) => {
             let problem = format!("its side could not be proved: {}", told(fault));
             let to_do = "look whether it runs, and whether `[erp.odoo]` names it rightly";
@@ -110,7 +111,7 @@ fn connect(
 async fn of_attestation(
     attestation: &Attestation,
     kind: &str,
-    clock: &Arc<dyn Clock>,
+    asked: (Timestamp, Timestamp),
     store: Option<&Store>,
 ) -> Vec<Finding> {
     let guard = Finding::of_problems(GUARD, attestation.guard_problems.clone(), kind);
@@ -122,7 +123,7 @@ async fn of_attestation(
         let IdentityProof { identity, problems } = proof;
         Finding::of_problems(&name(*identity), problems.clone(), can(*identity))
     }));
-    let apart = parted(clock.now(), attestation.erp_time);
+    let apart = apart_from(attestation.erp_time, asked);
     let (seconds, most) = (apart.as_secs(), OFFSET_MAX.as_secs());
     found.push(if apart > OFFSET_MAX {
         Finding::wrong(CLOCK, format!("differs from ours by {seconds} s; {most} s at most"))

@@ -1,7 +1,7 @@
 //! How often an agent named an account that is not the right one.
 
 use super::Owner;
-use crate::domain::names::OperationId;
+use crate::domain::names::{Name, OperationId};
 use crate::store::{Conn, StoreError};
 
 /// Proposals of that agent that were refused since that moment, in milliseconds, because payee or
@@ -15,7 +15,7 @@ pub async fn count_guesses(
     let sql = "select count(*) as found from operation where company = $1 and principal = $2 \
                and agent = $3 and stage = 'provenance' and id < $4 and created_at >= $5 \
                and reasons in ('[\"payee_not_on_file\"]', '[\"not_in_mandate\"]')";
-    let agent = owner.agent.as_ref().map(|agent| agent.as_str()).unwrap_or_default();
+    let agent = owner.agent.as_ref().map(Name::as_str).unwrap_or_default();
     let args = [
         owner.company.as_str().into(),
         owner.principal.as_str().into(),

@@ -1,5 +1,7 @@
 //! Operations that something must become of, in queues that can be walked from any place.
 
+use countersign_erp_source::CompanyId;
+
 use super::from_row;
 use crate::domain::operation::{Operation, Status};
 use crate::store::{Conn, Row, StoreError};
@@ -70,5 +72,18 @@ pub async fn queued(
         Queue::Voted => (voted, Status::Pending),
     };
     let args = [status.code().into(), after.at.into(), after.id.as_str().into(), limit.into()];
+    conn.fetch_all(sql, &args).await?.iter().map(from_row).collect()
+}
+
+/// Prepared and pending operations on that thing.
+pub async fn waiting_on(
+    conn: &mut Conn<'_>,
+    company: &CompanyId,
+    thing: &str,
+) -> Result<Vec<Operation>, StoreError> {
+    let sql = select!(
+        "where company = $1 and thing = $2 and status in ('prepared', 'pending') order by id"
+    );
+    let args = [company.as_str().into(), thing.into()];
     conn.fetch_all(sql, &args).await?.iter().map(from_row).collect()
 }

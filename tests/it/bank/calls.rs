@@ -1,10 +1,14 @@
 //! Which calls count, and what ends them.
 
+use countersign::ap::vendor::callback::{self, Call, CallbackError, Outcome};
+use countersign::domain::names::Name;
+use countersign_erp_source::{Iban, VendorId};
 use serde_json::json;
 
 use super::frozen::thaw_by_id;
 use super::{Bank, NEW, PHONE, alarms, call, confirmed, history};
-use crate::daemon::ACME;
+use crate::bent::{Scene, company};
+use crate::daemon::{ACME, COMPANY};
 use crate::support::on_both;
 use crate::votes::{approve, is_pending};
 
@@ -85,12 +89,14 @@ async fn a_call_back_counts_for_thirty_days() {
     bank.daemon().advance("29d").await;
     let token = bank.office.installation.mandate(&["--scope", "vendor.update_bank_details"]);
     let agent = bank.daemon().agent(&token);
-    is_pending(&agent.propose("k1", &super::change("V-100", NEW)).await, "four_eyes");
+    let pending = agent.propose("k1", &super::change("V-100", NEW)).await;
+    is_pending(&pending, "four_eyes");
+    agent.post(&format!("/v1/operations/{}/cancel", pending.text("/id"))).await;
     bank.daemon().advance("2d").await;
     let token = bank.office.installation.mandate(&["--scope", "vendor.update_bank_details"]);
     let agent = bank.daemon().agent(&token);
     let late = agent.propose("k2", &super::change("V-100", NEW)).await;
-    assert_ne!(late.text("/status"), "pending", "{}", late.json);
+    late.is_denied(403, "policy", "bank-change-needs-callback");
 }
 
 #[tokio::test]
@@ -100,6 +106,31 @@ async fn a_disabled_caller_s_call_back_counts_no_more() {
     let adam = bank.daemon().sign_in("adam").await;
     adam.post("/v1/users/anna/disable").await;
     bank.ask("k1", NEW).await.is_denied(403, "policy", "bank-change-needs-callback");
+}
+
+#[tokio::test]
+async fn who_is_disabled_while_his_call_is_written_down_leaves_no_call_back() {
+    let scene = Scene::new().await;
+    scene.installation.add_user("anna", "accountant", COMPANY);
+    let (anna, vendor) = (Name::parse("anna").unwrap(), VendorId::new("V-100").unwrap());
+    let told = || Call {
+        new_iban: Iban::parse(NEW).unwrap(),
+        number_dialled: PHONE.to_owned(),
+        spoke_to: "Ms Martin".to_owned(),
+        read_back: "164300".to_owned(),
+        outcome: Outcome::Confirmed,
+        request_received_at: None,
+        note: None,
+    };
+    let record = async || callback::record(&scene.pack, &company(), &vendor, &anna, told()).await;
+    assert!(record().await.unwrap().counts);
+    // She was let in before; the ERP is asked, and meanwhile somebody disables her.
+    scene.installation.ok(&["user", "disable", "anna"], "");
+    let refused = record().await;
+    assert!(matches!(refused, Err(CallbackError::NotACaller)), "{refused:?}");
+    let export = scene.installation.ok(&["receipts", "export"], "");
+    assert_eq!(export.matches("\\\"kind\\\":\\\"callback\\\"").count(), 1);
+    scene.close().await;
 }
 
 #[tokio::test]
@@ -263,6 +294,64 @@ async fn a_no_about_the_account_on_file_freezes_the_vendor() {
     no["outcome"] = json!("denied");
     assert_eq!(call(&anna, "V-100", &no).await.status, 201);
     assert_eq!(alarms(&anna, "callback_denied").await.len(), 1);
-    let paid = bank.agent.propose("p1", &crate::daemon::pay("INV-1", "V-100", "1200.00")).await;
-    paid.is_denied(403, "execution", "frozen");
+    let pay = crate::daemon::pay("INV-1", "V-100", "1200.00");
+    bank.agent.propose("p1", &pay).await.is_denied(403, "execution", "frozen");
+    // Neither who approved the change, nor who called for it, thaws; and whoever does, does not make
+    // the account theirs.
+    let freezes = anna.get("/v1/freezes").await;
+    let id = freezes.text("/items/0/id");
+    thaw_by_id(&paul, &id).await.is_problem(403, "self_approval");
+    thaw_by_id(&anna, &id).await.is_problem(403, "not_an_approver");
+    assert_eq!(thaw_all(&bank, "olga").await, 1);
+    let doubted = bank.agent.propose("p2", &pay).await;
+    doubted.is_denied(403, "policy", "account-changed-in-erp-never-paid");
+    let shown = history(&anna, "V-100").await;
+    let account = shown["accounts"].as_array().unwrap().iter().find(|a| a["iban"] == NEW).unwrap();
+    assert!(account["why"].as_str().unwrap().contains("not theirs"), "{account}");
+    // A new call and a second person do.
+    assert_eq!(bank.called(NEW).await.json["counts"], json!(true));
+    let path = "/v1/vendors/V-100/bank-confirmations";
+    let confirming = anna.post_json(path, &json!({ "iban": NEW })).await;
+    approve(&paul, &confirming).await.is_executed();
+    let paid = bank.agent.propose("p3", &pay).await;
+    assert_eq!(paid.text("/facts/bank_status"), "verified", "{}", paid.json);
+}
+
+async fn thaw_all(bank: &Bank, who: &str) -> usize {
+    let human = bank.daemon().sign_in(who).await;
+    let freezes = human.get("/v1/freezes").await;
+    let all = freezes.json["items"].as_array().unwrap();
+    for freeze in all {
+        let thawed = thaw_by_id(&human, freeze["id"].as_str().unwrap()).await;
+        assert_eq!(thawed.status, 200, "{}", thawed.json);
+    }
+    all.len()
+}
+
+#[tokio::test]
+async fn a_no_while_nobody_knows_whether_it_was_done_leaves_an_account_that_is_not_paid() {
+    on_both(async |place| {
+        let bank = Bank::at(place).await;
+        bank.called(NEW).await;
+        let pending = bank.ask("k1", NEW).await;
+        bank.daemon().fault("update_bank_details", "lost_answer", 1).await;
+        bank.daemon().fault("find_payment", "unreachable", 1_000_000).await;
+        let paul = bank.daemon().sign_in("paul").await;
+        let unknown = approve(&paul, &pending).await;
+        assert_eq!(unknown.text("/status"), "unknown", "{}", unknown.json);
+        let olga = bank.daemon().sign_in("olga").await;
+        let mut no = confirmed(NEW);
+        no["outcome"] = json!("denied");
+        assert_eq!(call(&olga, "V-100", &no).await.status, 201);
+        bank.daemon().fault("find_payment", "unreachable", 0).await;
+        let path = format!("/v1/operations/{}?wait=60s", unknown.text("/id"));
+        let done = bank.agent.get(&path).await;
+        assert_eq!(done.text("/status"), "executed", "{}", done.json);
+        assert_eq!(bank.account("V-100").await, NEW);
+        assert_eq!(thaw_all(&bank, "olga").await, 1);
+        let pay = crate::daemon::pay("INV-1", "V-100", "1200.00");
+        let doubted = bank.agent.propose("p1", &pay).await;
+        doubted.is_denied(403, "policy", "account-changed-in-erp-never-paid");
+    })
+    .await;
 }

@@ -19,6 +19,8 @@ async fn an_account_that_changed_becomes_the_baseline_by_call_back_and_four_eyes
     assert!(!alarms(&anna, "changed_in_erp").await.is_empty());
     let early = anna.post_json(PATH, &json!({ "iban": NEW })).await;
     early.is_denied(403, "policy", "bank-confirmation-needs-callback");
+    // Nobody asked for a change: what is told of is the edit.
+    assert_eq!(alarms(&anna, "bank_change_requested").await.len(), 0);
     call(&anna, "V-100", &confirmed(NEW)).await;
     let paul = bank.daemon().sign_in("paul").await;
     let pending = paul.post_json(PATH, &json!({ "iban": NEW })).await;

@@ -57,6 +57,8 @@ pub(super) struct Scene {
 /// A vendor with one bill.
 pub(super) struct Payable {
     pub(super) name: String,
+    /// A telephone number that no other vendor has.
+    pub(super) phone: String,
     pub(super) iban: String,
     pub(super) vendor: SeededVendor,
     pub(super) bill: i32,
@@ -110,8 +112,8 @@ impl Scene {
     }
 
     pub(super) async fn payable_in(&self, company: i32, total: &str) -> Payable {
-        let (name, iban) = (format!("Vendor {:x}", random()), new_iban());
-        let seed = VendorSeed { name: &name, phone: "+49 30 5550 1", iban: &iban, trusted: true };
+        let (name, phone, iban) = (format!("Vendor {:x}", random()), new_phone(), new_iban());
+        let seed = VendorSeed { name: &name, phone: &phone, iban: &iban, trusted: true };
         let vendor = self.books.admin.vendor(&seed).await.unwrap();
         let reference = format!("R-{:x}", random());
         let (billed, due) = (day(-14), day(30));
@@ -124,7 +126,7 @@ impl Scene {
             due: &due,
         };
         let bill = self.bill(&bill).await;
-        Payable { name, iban, vendor, bill, reference, total: total.to_owned() }
+        Payable { name, phone, iban, vendor, bill, reference, total: total.to_owned() }
     }
 
     /// A posted bill.
@@ -318,6 +320,11 @@ pub(super) fn new_iban() -> String {
     // D is 13, E is 14, and the check digits stand as zeros while they are calculated.
     let whole: u128 = format!("{bban}131400").parse().unwrap();
     format!("DE{:02}{bban}", 98 - whole % 97)
+}
+
+/// A number that can be called, of no other vendor: one that two have is called for neither.
+pub(super) fn new_phone() -> String {
+    format!("+49 30 5{:07}", random() % 10_000_000)
 }
 
 /// Different in every process and at every call.

@@ -223,7 +223,7 @@ impl World {
 }
 
 /// A number with the check digits that it needs (ISO 13616).
-pub(super) fn iban(country: &str, rest: &str) -> String {
+pub(crate) fn iban(country: &str, rest: &str) -> String {
     let check = 98 - remainder(&format!("{rest}{country}00"));
     format!("{country}{check:02}{rest}")
 }

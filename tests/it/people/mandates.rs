@@ -11,6 +11,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::receipts_of;
+use super::users::let_in;
 use super::{FOX, add, are_as_good_as_none, company, embedded, grant, installation, issue, name};
 use crate::bent::Scene;
 use crate::daemon::{ACME, COMPANY, FOX_SOURCE, NOBODYS, PASSWORD, SOURCE, pay};
@@ -109,7 +110,8 @@ async fn a_mandate_grants_what_can_be_granted() {
     check("principal", json!("no name"), 400, "invalid_field").await;
     check("agent", json!(""), 400, "invalid_field").await;
     check("agent", json!("an agent"), 400, "invalid_field").await;
-    for scopes in [json!(["invoice.pay", "invoice.steal"]), json!([])] {
+    let of_humans = json!(["vendor.confirm_phone"]);
+    for scopes in [json!(["invoice.pay", "invoice.steal"]), of_humans, json!([])] {
         check("scopes", scopes, 422, "unknown_scope").await;
     }
     for scopes in [json!("invoice.pay"), json!([7]), json!([null]), Value::Null] {
@@ -201,6 +203,9 @@ async fn the_command_line_has_the_same_limits() {
     };
     for more in [["--ttl", "91d"], ["--max-calls", "1000000001"]] {
         assert!(issue(more).contains("at most 90 days and 1000000000 calls"), "{more:?}");
+    }
+    for more in [["--ttl", "0s"], ["--max-calls", "0"], ["--budget", "0.00"]] {
+        assert!(issue(more).contains("greater than zero"), "{more:?}");
     }
     assert_eq!(issue(["--ttl", "90d"]), "");
 }
@@ -348,5 +353,24 @@ async fn an_admin_who_was_disabled_after_he_was_let_in_issues_nothing() {
     let all = gateway.mandates_of(&company(COMPANY), None, String::new(), 50).await.unwrap();
     assert_eq!(all.len(), 2, "the scene's own, and the operator's");
     assert!(gateway.mandates_of(&company(FOX), None, String::new(), 50).await.unwrap().is_empty());
+    scene.close().await;
+}
+
+#[tokio::test]
+async fn an_admin_who_was_disabled_after_he_was_let_in_revokes_nothing() {
+    let scene = Scene::new().await;
+    let (gateway, now) = (&scene.gateway, scene.gateway.now());
+    let cast = [("ada", Role::Admin, COMPANY), ("otto", Role::Auditor, COMPANY)];
+    add(gateway.store(), &cast, now).await;
+    let id = scene.caller().await.mandate.id;
+    let (ada, marie) = (let_in(&scene, "ada").await, let_in(&scene, "marie").await);
+    people::disable(gateway.store(), &name("ada"), now).await.unwrap();
+    for human in [ada, let_in(&scene, "otto").await] {
+        let refused = gateway.revoke_for(&human, &id, "a grudge").await;
+        assert!(matches!(refused, Err(MandateError::NotAnAdmin { .. })), "{refused:?}");
+        scene.caller().await;
+    }
+    let revoked = gateway.revoke_for(&marie, &id, "stolen").await.unwrap();
+    assert!(revoked.revoked_at.is_some());
     scene.close().await;
 }

@@ -313,7 +313,7 @@ async fn two_admins_do_not_disable_each_other() {
 }
 
 /// Somebody who was let in a moment before.
-async fn let_in(scene: &Scene, user: &str) -> Human {
+pub(super) async fn let_in(scene: &Scene, user: &str) -> Human {
     let from = std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
     let signed_in = scene.gateway.sign_in(user, SecretString::from(PASSWORD), from).await;
     let token = signed_in.unwrap().token;

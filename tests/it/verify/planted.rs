@@ -119,6 +119,7 @@ async fn with_scene(plant: impl Fn(&Scene<'_>)) {
 async fn every_change_to_the_chain_is_found() {
     with_scene(|scene| {
         receipts(scene);
+        hidden(scene);
         places(scene);
     })
     .await;
@@ -202,6 +203,21 @@ fn receipts(scene: &Scene<'_>) {
         },
         written,
         Bad("does not follow"),
+    );
+}
+
+fn hidden(scene: &Scene<'_>) {
+    let hide = |export: &mut Export| {
+        let entry = &export.entries[3];
+        let content = Digest::of(&[entry["receipt"].as_str().unwrap().as_bytes()]).to_string();
+        let shown = json!({ "seq": 4, "hash": entry["hash"], "content": content });
+        export.entries[3] = shown;
+    };
+    scene.alone(
+        "a receipt hidden behind its own digest, in an export of everything",
+        hide,
+        "receipt 4: it cannot be read, in an export of everything",
+        Bad("receipt 4 cannot be read"),
     );
 }
 

@@ -1,9 +1,14 @@
 //! A human ends an `unknown` that the daemon could not settle.
 
+use countersign::domain::names::Name;
+use countersign::domain::operation::{OperationResult, Status};
+use countersign::gateway::{ByHand, ByHandError};
+use countersign_erp_source::OrderError;
 use serde_json::{Value, json};
 
 use super::Office;
-use crate::daemon::{Agent, Answer, pay};
+use crate::bent::Scene;
+use crate::daemon::{Agent, Answer, COMPANY, pay};
 use crate::support::on_both;
 
 /// More failed look-ups than any test waits for.
@@ -113,4 +118,86 @@ async fn only_what_is_unknown_is_settled_by_hand() {
     settle(&paul, &pending, booked()).await.is_problem(409, "already_decided");
     let executed = office.agent.propose("k2", &pay("INV-2", "V-200", "340.00")).await;
     settle(&paul, &executed, not_booked()).await.is_problem(409, "already_decided");
+}
+
+#[tokio::test]
+async fn a_word_that_was_not_true_is_found_once_the_erp_answers() {
+    on_both(async |place| {
+        let office = Office::at(place).await;
+        let daemon = &office.daemon;
+        let unknown = unknown(&office).await;
+        daemon.advance("5s").await;
+        let paul = daemon.sign_in("paul").await;
+        let failed = settle(&paul, &unknown, not_booked()).await;
+        assert_eq!(failed.text("/status"), "failed", "{}", failed.json);
+        daemon.fault("find_payment", "unreachable", 0).await;
+        daemon.advance("11m").await;
+        let found = async || paul.get("/v1/freezes").await.json["items"][0]["cause"].clone();
+        daemon.until("found", async || found().await == json!("booked_after_all")).await;
+        let again = office.agent.propose("k2", &pay("INV-3", "V-100", "100.00")).await;
+        again.is_denied(403, "execution", "frozen");
+        // Whose word it was does not thaw.
+        let freezes = paul.get("/v1/freezes").await;
+        let path = format!("/v1/freezes/{}", freezes.text("/items/0/id"));
+        let thaw = async |human: &Agent| {
+            let request = human.request(reqwest::Method::DELETE, &path);
+            human.send(request.json(&json!({ "reason": "looked" }))).await
+        };
+        thaw(&paul).await.is_problem(403, "self_approval");
+        assert_eq!(thaw(&daemon.sign_in("olga").await).await.status, 200);
+    })
+    .await;
+}
+
+/// A human of the scene.
+fn human(name: &str) -> Name {
+    Name::parse(name).unwrap()
+}
+
+fn as_booked() -> ByHand {
+    ByHand::Booked { payment_ref: "P-77".to_owned() }
+}
+
+#[tokio::test]
+async fn what_the_erp_proves_not_to_be_booked_is_not_said_to_be() {
+    let scene = Scene::new().await;
+    scene.installation.add_user("paul", "approver", COMPANY);
+    let lost = OrderError::OutcomeUnknown { reason: "the line was cut".to_owned() };
+    *scene.bends.instead.lock().unwrap() = Some(lost);
+    let odd = scene.propose("k", &pay("INV-1", "V-100", "1200.00")).await;
+    assert_eq!(odd.status, Status::Unknown);
+    scene.advance("1h").await;
+    let paul = human("paul");
+    let refused = scene.gateway.settle_by_hand(&paul, &odd.id, as_booked(), "I saw it").await;
+    assert!(matches!(refused, Err(ByHandError::ProvedAbsent)), "{refused:?}");
+    assert_eq!(scene.operations().await, std::slice::from_ref(&odd));
+    let word = scene.gateway.settle_by_hand(&paul, &odd.id, ByHand::NotBooked, "not there").await;
+    assert_eq!(word.unwrap().status, Status::Failed);
+    scene.close().await;
+}
+
+#[tokio::test]
+async fn nobody_else_makes_the_gateway_take_the_erps_word() {
+    let scene = Scene::new().await;
+    for (name, role) in [("paul", "approver"), ("anna", "accountant")] {
+        scene.installation.add_user(name, role, COMPANY);
+    }
+    scene.installation.add_user("fritz", "approver", "red-fox");
+    // It is booked, and the answer is lost.
+    scene.bends.booked.set(|answer| {
+        *answer = Err(OrderError::OutcomeUnknown { reason: "the line was cut".to_owned() });
+    });
+    let odd = scene.propose("k", &pay("INV-1", "V-100", "1200.00")).await;
+    assert_eq!((odd.status, scene.paid().await["INV-1"]), (Status::Unknown, 1));
+    for who in ["marie", "anna", "fritz", "nobody"] {
+        let word = scene.gateway.settle_by_hand(&human(who), &odd.id, as_booked(), "so").await;
+        assert!(matches!(word, Err(ByHandError::Approval(_))), "{who}: {word:?}");
+        assert_eq!(scene.operations().await, std::slice::from_ref(&odd), "{who}");
+    }
+    let done = scene.gateway.settle_by_hand(&human("paul"), &odd.id, as_booked(), "so").await;
+    let done = done.unwrap();
+    assert_eq!(done.status, Status::Executed);
+    let Some(OperationResult::Payment(paid)) = done.result else { panic!("{:?}", done.result) };
+    assert_ne!(paid.payment_ref, "P-77", "what the ERP said counts");
+    scene.close().await;
 }

@@ -91,3 +91,5 @@ create index alarm_open on alarm (company, kind, counterparty) where closed_at i
 create index freeze_by_company on freezes (company, id);
 -- What an agent named and was not right.
 create index operation_guesses on operation (company, principal, agent, created_at) where stage = 'provenance';
+-- Whose bill an order paid that a restored store took over; empty where nobody could say.
+alter table adopted_order add column counterparty text not null default '';
