@@ -355,3 +355,21 @@ async fn a_no_while_nobody_knows_whether_it_was_done_leaves_an_account_that_is_n
     })
     .await;
 }
+
+#[tokio::test]
+async fn who_called_for_a_change_does_not_thaw_what_came_of_it() {
+    let bank = Bank::new().await;
+    let (olga, paul) = (bank.daemon().sign_in("olga").await, bank.daemon().sign_in("paul").await);
+    // An approver may call as well; then somebody else approves.
+    assert_eq!(call(&olga, "V-100", &confirmed(NEW)).await.json["counts"], json!(true));
+    approve(&paul, &bank.ask("k1", NEW).await).await.is_executed();
+    let anna = bank.daemon().sign_in("anna").await;
+    let mut no = confirmed(NEW);
+    no["outcome"] = json!("denied");
+    assert_eq!(call(&anna, "V-100", &no).await.status, 201);
+    let id = anna.get("/v1/freezes").await.text("/items/0/id");
+    for human in [&olga, &paul] {
+        thaw_by_id(human, &id).await.is_problem(403, "self_approval");
+    }
+    assert_eq!(anna.get("/v1/freezes").await.text("/items/0/id"), id);
+}
