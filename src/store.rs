@@ -49,6 +49,8 @@ pub mod operations;
 pub mod people;
 pub mod precedents;
 mod query;
+mod question;
+mod readers;
 pub mod sessions;
 mod unit;
 pub mod votes;
@@ -72,11 +74,12 @@ pub use checkpoint::read_checkpoint;
 pub use conn::{Conn, Row, Val};
 pub use error::{Fault, OpenRefusal, StoreError};
 pub use ledger::{ExportError, latest_moment, verify_unopened};
+pub use question::{Question, Questions};
 pub use unit::Unit;
 
 use crate::metrics::Metrics;
 use crate::receipts::LedgerKey;
-use address::Readers;
+use readers::Readers;
 use writer::{Job, Work};
 
 /// What a unit of work or a read gives back while it runs.
@@ -183,6 +186,12 @@ impl Store {
     {
         self.still_the_same()?;
         self.inner.readers.read(work).await
+    }
+
+    /// Asks all of it at one moment.
+    pub async fn ask<Q: Questions>(&self, questions: Q) -> Result<Q::Answer, StoreError> {
+        self.still_the_same()?;
+        self.inner.readers.ask(questions).await
     }
 
     /// Whether the database still holds what this process wrote or saw there, and can be written.

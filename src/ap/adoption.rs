@@ -206,12 +206,9 @@ fn order_data(order: &AdoptedOrder) -> serde_json::Value {
 /// # Errors
 /// [`AdoptError::Store`].
 pub async fn is_adopted(ports: &Ports, company: &CompanyId) -> Result<bool, AdoptError> {
-    let company = company.clone();
     ports
         .store
-        .read(move |conn| {
-            Box::pin(async move { crate::store::baseline::adopted_at(conn, &company).await })
-        })
+        .ask(crate::store::baseline::adopted_at(company))
         .await
         .map(|at| at.is_some())
         .map_err(AdoptError::Store)

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use countersign_erp_source::{
     Bill, BillId, BillKind, CompanyId, Document, Likeness, ReadError, ReferenceKey, Traits,
+    VendorId,
 };
 use serde_json::json;
 
@@ -15,7 +16,7 @@ use crate::receipts::{Receipt, ReceiptKind};
 use crate::store::clearances::{self, Clearance, Cleared};
 use crate::store::people::{self, Role};
 use crate::store::precedents::{self, Alike};
-use crate::store::{Conn, StoreError};
+use crate::store::{Conn, Questions, StoreError};
 
 /// The longest reason for a clearance.
 const REASON_CHARS_MAX: usize = 500;
@@ -37,13 +38,12 @@ impl Record {
     }
 }
 
-/// Reads what our own record holds beside that bill. A clearance by `principal` does not count.
-pub(super) async fn read(
-    conn: &mut Conn<'_>,
+/// What our own record holds beside that bill. A clearance by `principal` does not count.
+pub(super) fn record(
     company: &CompanyId,
     this: &Document,
     principal: Option<&Name>,
-) -> Result<Record, StoreError> {
+) -> impl Questions<Answer = Record> + use<> {
     let vendor = &this.traits.vendor;
     let beside = precedents::Beside {
         counterparty: vendor.to_string(),
@@ -52,20 +52,22 @@ pub(super) async fn read(
         total: this.traits.total,
         dates: this.traits.near_dates(),
     };
-    let alike = precedents::alike(conn, company, &beside).await?;
-    let cleared = clearances::of_bill(conn, company, &this.id, principal).await?;
-    let most = usize::try_from(precedents::ALIKE_MAX).unwrap_or(0);
-    Ok(Record {
-        cut: alike.len() >= most,
-        paid: alike.into_iter().filter_map(|alike| as_document(this, alike)).collect(),
-        cleared,
+    let asked =
+        (precedents::alike(company, &beside), clearances::of_bill(company, &this.id, principal));
+    let vendor = vendor.clone();
+    asked.then(move |(alike, cleared)| {
+        Ok(Record {
+            cut: alike.len() >= precedents::ALIKE_MAX,
+            paid: alike.into_iter().filter_map(|alike| as_document(&vendor, alike)).collect(),
+            cleared,
+        })
     })
 }
 
 /// A precedent as the document that it was.
-fn as_document(this: &Document, alike: Alike) -> Option<Document> {
+fn as_document(vendor: &VendorId, alike: Alike) -> Option<Document> {
     let id = alike.thing.strip_prefix("bill/").and_then(|id| BillId::new(id).ok())?;
-    let vendor = this.traits.vendor.clone();
+    let vendor = vendor.clone();
     let traits =
         Traits { vendor, reference: alike.reference, total: Some(alike.total), date: alike.dated };
     Some(Document { id, traits })
@@ -251,7 +253,7 @@ impl AccountsPayable {
                 Box::pin(async move {
                     let conn = unit.conn();
                     let Clearance { cleared_by, bill, other, .. } = &clearance;
-                    if !people::holds_role(conn, cleared_by, &company, Role::Approver).await? {
+                    if !conn.ask(people::holds_role(cleared_by, &company, Role::Approver)).await? {
                         return Ok(Err(NotCleared::NotAnApprover));
                     }
                     if clearances::is_principal_of(conn, &company, &thing(bill), cleared_by).await?
@@ -291,10 +293,9 @@ async fn paid_as(
     bill: &BillId,
     now: &Traits,
 ) -> Result<Vec<Document>, StoreError> {
-    let this = Document { id: bill.clone(), traits: now.clone() };
     let vendor = now.vendor.as_str();
     let paid = precedents::of_thing(conn, company, vendor, &thing(bill)).await?;
-    Ok(paid.into_iter().filter_map(|paid| as_document(&this, paid)).collect())
+    Ok(paid.into_iter().filter_map(|paid| as_document(&now.vendor, paid)).collect())
 }
 
 fn cleared_receipt(

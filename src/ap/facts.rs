@@ -15,7 +15,7 @@ use crate::domain::decision::Stage;
 use crate::domain::facts::Facts;
 use crate::domain::reason::Reason;
 use crate::gateway::pack::{Denial, Volume};
-use crate::store::{baseline, precedents};
+use crate::store::{Questions, baseline, precedents};
 
 mod account;
 mod collected;
@@ -110,41 +110,19 @@ async fn find_out(payment: &Payment, on_file: &OnFile, this: &Document) -> Resul
 }
 
 async fn read_kept(payment: &Payment, on_file: &OnFile, this: &Document) -> Result<Kept, Denial> {
-    let company = payment.mandate.company.clone();
-    let principal = payment.mandate.principal.clone();
-    let (this, vendor) = (this.clone(), payment.vendor.id.clone());
-    let (number, payee) = (payment.iban.electronic().to_owned(), payment.payee().to_owned());
-    let since = on_file.account.since;
-    payment
-        .pack
-        .ports()
-        .store
-        .read(move |conn| {
-            Box::pin(async move {
-                let counterparty = vendor.as_str();
-                Ok(Kept {
-                    record: duplicates::read(conn, &company, &this, Some(&principal)).await?,
-                    bank_change_pending: precedents::is_under_way(
-                        conn,
-                        &company,
-                        counterparty,
-                        UPDATE_BANK_DETAILS,
-                    )
-                    .await?,
-                    first_approved: precedents::first_approved(
-                        conn,
-                        &company,
-                        counterparty,
-                        &payee,
-                        since,
-                    )
-                    .await?,
-                    holders: baseline::holders(conn, &company, &number, &vendor).await?,
-                })
-            })
-        })
-        .await
-        .map_err(|fault| Denial::error(Reason::StoreUnavailable, fault))
+    let (company, vendor, since) =
+        (&payment.mandate.company, &payment.vendor.id, on_file.account.since);
+    let asked = (
+        duplicates::record(company, this, Some(&payment.mandate.principal)),
+        precedents::is_under_way(company, vendor.as_str(), UPDATE_BANK_DETAILS),
+        precedents::first_approved(company, vendor.as_str(), payment.payee(), since),
+        baseline::holders(company, payment.iban.electronic(), vendor),
+    );
+    let asked = asked.then(|(record, bank_change_pending, first_approved, holders)| {
+        Ok(Kept { record, bank_change_pending, first_approved, holders })
+    });
+    let answered = payment.pack.ports().store.ask(asked).await;
+    answered.map_err(|fault| Denial::error(Reason::StoreUnavailable, fault))
 }
 
 fn of_bill(all: &mut Collector, payment: &Payment) {

@@ -175,13 +175,13 @@ async fn may_guess(
         principal: mandate.principal.clone(),
         agent: Some(mandate.agent.clone()),
     };
-    let (operation, since) = (asking.operation.clone(), ports.clock.now().minus(GUESSES_WITHIN));
-    let read = ports.store.read(move |conn| {
-        Box::pin(async move {
-            operations::count_guesses(conn, &owner, &operation, since.as_millis()).await
-        })
-    });
-    let wrong = read.await.map_err(|fault| Denial::error(Reason::StoreUnavailable, fault))?;
+    let since = ports.clock.now().minus(GUESSES_WITHIN);
+    let guesses = operations::count_guesses(&owner, asking.operation, since.as_millis());
+    let wrong = ports
+        .store
+        .ask(guesses)
+        .await
+        .map_err(|fault| Denial::error(Reason::StoreUnavailable, fault))?;
     if wrong >= i64::from(pack.rules().wrong_accounts_per_day) {
         return Err(Denial::new(Stage::Provenance, Reason::TooManyGuesses));
     }
@@ -233,11 +233,8 @@ async fn whose(pack: &AccountsPayable, reading: &BillReading, asked: &Payee) -> 
             let own = reading.bill.header.commercial_vendor.clone();
             let query = BesideQuery { bills: Vec::new(), held: Some((iban.clone(), own.clone())) };
             let in_erp = ports.erp.look_beside(company, &query).await;
-            let (company, number) = (company.clone(), iban.electronic().to_owned());
-            let kept = ports.store.read(move |conn| {
-                Box::pin(async move { baseline::holders(conn, &company, &number, &own).await })
-            });
-            in_erp.ok().zip(kept.await.ok()).map(|(in_erp, kept)| {
+            let kept = ports.store.ask(baseline::holders(company, iban.electronic(), &own)).await;
+            in_erp.ok().zip(kept.ok()).map(|(in_erp, kept)| {
                 let in_erp = in_erp.holders.iter().map(|holder| holder.as_str().to_owned());
                 in_erp.chain(kept).collect::<BTreeSet<String>>()
             })

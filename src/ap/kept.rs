@@ -115,7 +115,7 @@ impl<'u, 'w, 'd> Keeping<'u, 'w, 'd> {
     async fn known(&mut self, vendor: &str, accounts: &[&str]) -> Result<Known, StoreError> {
         let vendor = VendorId::new(vendor)
             .map_err(|_fault| StoreError::inconsistent("attempt", "order_text", "has no vendor"))?;
-        baseline::known(self.unit.conn(), &self.company, &vendor, accounts).await
+        self.unit.conn().ask(baseline::known(&self.company, &vendor, accounts)).await
     }
 
     /// How an account counts that was put on file, and why: where the vendor said no while that was

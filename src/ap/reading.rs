@@ -10,9 +10,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::duplicates::{self, Record};
-use super::{AccountsPayable, baseline};
+use super::{AccountsPayable, baseline, sighting};
 use crate::store::baseline::{AccountStatus, BaselineAccount};
-use crate::store::{Conn, StoreError, freezes};
+use crate::store::{Questions, StoreError, freezes};
 
 /// Bills looked through for one page, so that a narrow filter cannot keep a call busy.
 const LOOKED_THROUGH_MAX: usize = 2000;
@@ -225,12 +225,8 @@ impl AccountsPayable {
         let Some(vendor) = found.filter(|vendor| vendor.company == *company) else {
             return Ok(None);
         };
-        let (company, now, read) = (company.clone(), self.ports().clock.now(), vendor.clone());
-        let kept = self
-            .ports()
-            .store
-            .read(move |conn| Box::pin(async move { on_file(conn, &company, &read, now).await }));
-        let (accounts, _) = kept.await.map_err(ReadingError::Store)?;
+        let asked = on_file(company, &vendor, self.ports().clock.now());
+        let (accounts, _) = self.ports().store.ask(asked).await.map_err(ReadingError::Store)?;
         let active: Vec<_> = vendor.active_accounts().collect();
         let only = match active.as_slice() {
             [account] => Some(*account),
@@ -357,19 +353,14 @@ impl AccountsPayable {
     /// What the store holds about a bill of that vendor. A clearance by anybody counts here: nothing
     /// is decided by it.
     async fn kept(&self, bill: &Bill, vendor: &Vendor) -> Result<Kept, ReadingError> {
-        let (this, vendor, now) = (document(bill), vendor.clone(), self.ports().clock.now());
-        let company = bill.company.clone();
-        self.ports()
-            .store
-            .read(move |conn| {
-                Box::pin(async move {
-                    let (accounts, frozen) = on_file(conn, &company, &vendor, now).await?;
-                    let record = duplicates::read(conn, &company, &this, None).await?;
-                    Ok(Kept { accounts, frozen, record })
-                })
-            })
-            .await
-            .map_err(ReadingError::Store)
+        let now = self.ports().clock.now();
+        let asked = (
+            on_file(&bill.company, vendor, now),
+            duplicates::record(&bill.company, &document(bill), None),
+        );
+        let answered = self.ports().store.ask(asked).await;
+        let ((accounts, frozen), record) = answered.map_err(ReadingError::Store)?;
+        Ok(Kept { accounts, frozen, record })
     }
 }
 
@@ -382,16 +373,15 @@ struct Kept {
 
 /// The vendor's accounts as the baseline has them, compared with this reading, and whether the
 /// vendor is frozen. A read keeps nothing.
-async fn on_file(
-    conn: &mut Conn<'_>,
+fn on_file(
     company: &CompanyId,
     vendor: &Vendor,
     now: Timestamp,
-) -> Result<(Vec<BaselineAccount>, bool), StoreError> {
-    let ids: Vec<&str> = vendor.accounts.iter().map(|account| account.id.as_str()).collect();
-    let known = crate::store::baseline::known(conn, company, &vendor.id, &ids).await?;
-    let frozen = freezes::is_frozen(conn, company, vendor.id.as_str()).await?;
-    Ok((baseline::compare(&known, vendor, now).accounts, frozen))
+) -> impl Questions<Answer = (Vec<BaselineAccount>, bool)> + use<> {
+    let frozen = freezes::is_frozen(company, vendor.id.as_str());
+    let vendor = vendor.clone();
+    (sighting::known(company, &vendor), frozen)
+        .then(move |(known, frozen)| Ok((baseline::compare(&known, &vendor, now).accounts, frozen)))
 }
 
 fn document(bill: &Bill) -> Document {

@@ -1,7 +1,7 @@
 //! A vendor is looked at: compared with the baseline, and what is found is kept, with a receipt and an
 //! alarm, before anything is decided on it.
 
-use countersign_erp_source::{CompanyId, Timestamp, Vendor, VendorId};
+use countersign_erp_source::{CompanyId, Timestamp, Vendor, VendorAccount, VendorId};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -15,7 +15,7 @@ use crate::store::baseline::{
     self as kept, AccountStatus, BaselineAccount, BaselinePhone, Event, FROM_COMPARING, Known,
 };
 use crate::store::freezes::Alarm;
-use crate::store::{Conn, StoreError, Unit, latest_moment};
+use crate::store::{Questions, StoreError, Unit, latest_moment};
 
 /// The alarm that a vendor's details are not what they were.
 pub const CHANGED_IN_ERP: &str = "changed_in_erp";
@@ -49,14 +49,13 @@ pub struct Told {
     pub at: Option<Timestamp>,
 }
 
-/// Reads what the baseline has of a vendor.
-pub(super) async fn read(
-    conn: &mut Conn<'_>,
+/// What the baseline has of a vendor.
+pub(super) fn known(
     company: &CompanyId,
     vendor: &Vendor,
-) -> Result<Known, StoreError> {
+) -> impl Questions<Answer = Known> + use<> {
     let ids: Vec<&str> = vendor.accounts.iter().map(|account| account.id.as_str()).collect();
-    kept::known(conn, company, &vendor.id, &ids).await
+    kept::known(company, &vendor.id, &ids)
 }
 
 /// What the ERP shows where a vendor is looked for.
@@ -81,11 +80,13 @@ impl Shown {
         }
     }
 
-    async fn known(&self, conn: &mut Conn<'_>, company: &CompanyId) -> Result<Known, StoreError> {
-        match self {
-            Self::There(vendor) => read(conn, company, vendor).await,
-            Self::Gone(id) => kept::known(conn, company, id, &[]).await,
-        }
+    fn known(&self, company: &CompanyId) -> impl Questions<Answer = Known> + use<> {
+        let accounts: &[VendorAccount] = match self {
+            Self::There(vendor) => &vendor.accounts,
+            Self::Gone(_) => &[],
+        };
+        let ids: Vec<&str> = accounts.iter().map(|account| account.id.as_str()).collect();
+        kept::known(company, self.id(), &ids)
     }
 
     fn compared(&self, known: &Known, now: Timestamp) -> Comparison {
@@ -129,11 +130,7 @@ async fn see(
     told: &Told,
 ) -> Result<Sighting, LookError> {
     let now = ports.clock.now();
-    let (read_of, wanted) = (company.clone(), shown.clone());
-    let known = ports
-        .store
-        .read(move |conn| Box::pin(async move { wanted.known(conn, &read_of).await }))
-        .await?;
+    let known = ports.store.ask(shown.known(company)).await?;
     let found = shown.compared(&known, now);
     if known.adopted_at.is_none() || found.is_unchanged() {
         return Ok(Sighting { adopted_at: known.adopted_at, found });
@@ -146,7 +143,7 @@ async fn see(
         .write(move |unit| {
             Box::pin(async move {
                 // Compared once more under the store's own lock: another daemon may have been first.
-                let known = shown.known(unit.conn(), &company).await?;
+                let known = unit.conn().ask(shown.known(&company)).await?;
                 // INVARIANT: nothing first seen is older than the newest receipts. A clock that was
                 // set back would otherwise give an account an age that it gets by the clock being
                 // mended.

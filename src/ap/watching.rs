@@ -12,8 +12,8 @@ use countersign_erp_source::{
 use super::AccountsPayable;
 use super::sighting::{self, LookError, Told};
 use crate::domain::names::OperationId;
-use crate::store::StoreError;
 use crate::store::watch::{self, BookedOrder, Watch};
+use crate::store::{StoreError, precedents};
 
 /// Entries of the log in one read.
 const LOG_PAGE: u16 = 500;
@@ -239,16 +239,8 @@ async fn is_ours_now(
     company: &CompanyId,
     vendor: &VendorId,
 ) -> Result<bool, StoreError> {
-    let (company, vendor) = (company.clone(), vendor.clone());
-    pack.ports()
-        .store
-        .read(move |conn| {
-            Box::pin(async move {
-                let action = super::UPDATE_BANK_DETAILS;
-                crate::store::precedents::executes(conn, &company, vendor.as_str(), action).await
-            })
-        })
-        .await
+    let executes = precedents::executes(company, vendor.as_str(), super::UPDATE_BANK_DETAILS);
+    pack.ports().store.ask(executes).await
 }
 
 /// Compares some vendors, where the last comparison of all is old enough.

@@ -253,7 +253,7 @@ async fn cast(unit: &mut Unit<'_>, ballot: &Ballot) -> Undone<Operation> {
         return Ok(Err(refusal));
     }
     let counterparty = found.substance.counterparty.as_deref().unwrap_or_default();
-    if freezes::is_frozen(unit.conn(), &found.origins.company, counterparty).await? {
+    if unit.conn().ask(freezes::is_frozen(&found.origins.company, counterparty)).await? {
         return Ok(Err(ApprovalError::Frozen));
     }
     let vote = NewVote {

@@ -12,7 +12,7 @@ use crate::domain::names::MandateId;
 use crate::domain::reason::Reason;
 use crate::keys::MandateKey;
 use crate::store::StoreError;
-use crate::store::people::{self, Role};
+use crate::store::people::{self, Granted};
 
 /// What a token is, in its header.
 const TYPE: &str = "countersign-mandate+jwt";
@@ -107,22 +107,9 @@ impl Gateway {
     pub async fn authenticate(&self, token: &str) -> Result<Caller, AuthnError> {
         let invalid = || AuthnError::Refused(Reason::TokenInvalid);
         let id = mandate_id(self.keys().mandate(), self.store().id(), token).ok_or_else(invalid)?;
-        let found = self
-            .store()
-            .read(move |conn| {
-                Box::pin(async move {
-                    let Some((mandate, digest)) = people::find_mandate(conn, &id).await? else {
-                        return Ok(None);
-                    };
-                    let (principal, company) = (&mandate.principal, &mandate.company);
-                    let active =
-                        people::holds_role(conn, principal, company, Role::Accountant).await?;
-                    Ok(Some((mandate, digest, active)))
-                })
-            })
-            .await
-            .map_err(AuthnError::Store)?;
-        let (mandate, registered, principal_active) = found.ok_or_else(invalid)?;
+        let found = self.store().ask(people::granted(&id)).await.map_err(AuthnError::Store)?;
+        let Granted { mandate, token_digest: registered, principal_active } =
+            found.ok_or_else(invalid)?;
         // Only the very token that was issued, not another one that our key once signed.
         let same = constant_time::verify_slices_are_equal(
             token_digest(token).as_bytes(),

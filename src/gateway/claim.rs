@@ -101,7 +101,7 @@ pub(super) async fn under_lock(
         currency: resolved.sum.map(|sum| sum.amount.currency()),
         at: context.now,
     };
-    let standing = standing::read(unit.conn(), &asked).await?;
+    let standing = unit.conn().ask(standing::of(asked)).await?;
     Ok(judging.stands(&context.rulebook, permitted, case, standing))
 }
 

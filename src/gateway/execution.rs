@@ -303,7 +303,7 @@ async fn record(
     };
     // INVARIANT: under the store's lock a key belongs to one operation, and an operation that moved
     // since it was read is not written over.
-    let found = operations::find_by_key(unit.conn(), &owner, &operation.key).await?;
+    let found = unit.conn().ask(operations::find_by_key(&owner, &operation.key)).await?;
     if let Some(found) = &found {
         if found.request_digest != operation.request_digest {
             return Ok(Recorded::KeyReused);

@@ -252,12 +252,12 @@ async fn issue(
     let (principal, company) = (&mandate.principal, &mandate.company);
     if let By::Human(admin) = by {
         // What held when he was let in may not hold any more.
-        if !people::holds_role(unit.conn(), admin, company, Role::Admin).await? {
+        if !unit.conn().ask(people::holds_role(admin, company, Role::Admin)).await? {
             let (admin, company) = (admin.clone(), company.clone());
             return Ok(Err(MandateError::NotAnAdmin { admin, company }));
         }
     }
-    if !people::holds_role(unit.conn(), principal, company, Role::Accountant).await? {
+    if !unit.conn().ask(people::holds_role(principal, company, Role::Accountant)).await? {
         let (principal, company) = (principal.clone(), company.clone());
         return Ok(Err(MandateError::NotAPrincipal { principal, company }));
     }

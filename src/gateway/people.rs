@@ -274,7 +274,7 @@ async fn add_within(
     let NewRole { name, company, role } = new;
     if let By::Human(admin) = by {
         // What held when he was let in may not hold any more.
-        if !people::holds_role(unit.conn(), admin, company, Role::Admin).await? {
+        if !unit.conn().ask(people::holds_role(admin, company, Role::Admin)).await? {
             return Ok(Err(PeopleError::NotAnAdmin));
         }
         if admin == name {
@@ -290,7 +290,7 @@ async fn add_within(
         // which the admin is none joins another one by the operator's hand only.
         let companies = people::companies_of(unit.conn(), name).await?;
         for other in companies.iter().filter(|_| !companies.contains(company)) {
-            if !people::holds_role(unit.conn(), admin, other, Role::Admin).await? {
+            if !unit.conn().ask(people::holds_role(admin, other, Role::Admin)).await? {
                 return Ok(Err(PeopleError::OperatorOnly));
             }
         }
@@ -334,14 +334,14 @@ async fn disable_for(
     name: &Name,
     now: Timestamp,
 ) -> Stored<Result<Person, PeopleError>> {
-    if !people::holds_role(unit.conn(), admin, company, Role::Admin).await? {
+    if !unit.conn().ask(people::holds_role(admin, company, Role::Admin)).await? {
         return Ok(Err(PeopleError::NotAnAdmin));
     }
     let Some(found) = people::find_member(unit.conn(), company, name).await? else {
         return Ok(Err(PeopleError::NotFound));
     };
     for other in people::companies_of(unit.conn(), name).await? {
-        if !people::holds_role(unit.conn(), admin, &other, Role::Admin).await? {
+        if !unit.conn().ask(people::holds_role(admin, &other, Role::Admin)).await? {
             return Ok(Err(PeopleError::OperatorOnly));
         }
         // Whoever disables somebody else stays an admin there himself.

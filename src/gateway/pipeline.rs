@@ -160,7 +160,7 @@ impl Gateway {
     ) -> Result<Standing, Denial> {
         let asked = asked(subject.operation, subject.authority, resolved, self.now());
         self.store()
-            .read(move |conn| Box::pin(async move { standing::read(conn, &asked).await }))
+            .ask(standing::of(asked))
             .await
             .map_err(|fault| Denial::error(Reason::StoreUnavailable, fault))
     }

@@ -236,14 +236,9 @@ impl Gateway {
     /// # Errors
     /// [`CallError`].
     pub async fn reserved(&self, caller: &Caller) -> Result<(i64, i64), CallError> {
-        let mandate = caller.mandate.id.clone();
+        let mandate = &caller.mandate.id;
         let none = OperationId::from_uuid(uuid::Uuid::nil());
-        Ok(self
-            .store()
-            .read(move |conn| {
-                Box::pin(async move { operations::reserved(conn, &mandate, &none).await })
-            })
-            .await?)
+        Ok(self.store().ask(operations::reserved(mandate, &none)).await?)
     }
 
     async fn submit(
@@ -329,13 +324,7 @@ impl Gateway {
     }
 
     async fn find_by_key(&self, owner: &Owner, key: &str) -> Result<Option<Operation>, CallError> {
-        let (owner, key) = (owner.clone(), key.to_owned());
-        Ok(self
-            .store()
-            .read(move |conn| {
-                Box::pin(async move { operations::find_by_key(conn, &owner, &key).await })
-            })
-            .await?)
+        Ok(self.store().ask(operations::find_by_key(owner, key)).await?)
     }
 
     /// INVARIANT (I8): another caller's operation is as good as none.

@@ -15,8 +15,8 @@ use crate::domain::operation::{Operation, Sum};
 use crate::domain::reason::Reason;
 use crate::domain::vote::{Barred, Vote};
 use crate::store::attempts::{self, Claimed};
-use crate::store::people::{self, Role};
-use crate::store::{Conn, StoreError, callbacks, freezes, operations, votes};
+use crate::store::people::{self, Granted, Role};
+use crate::store::{Questions, callbacks, freezes, operations, votes};
 
 /// The most operations of one mandate that may be pending.
 pub const PENDING_MAX: i64 = 20;
@@ -93,81 +93,86 @@ pub(super) struct Asked {
     pub(super) at: Timestamp,
 }
 
-/// Reads how things stand for that operation.
-pub(super) async fn read(conn: &mut Conn<'_>, asked: &Asked) -> Result<Standing, StoreError> {
-    let Asked { company, principal, mandate, operation, thing, counterparty, .. } = asked;
-    let (currency, at) = (&asked.currency, &asked.at);
-    let callback_stands = match &asked.callback {
-        Some(callback) => callbacks::may_be_spent(conn, callback, operation, *at).await?,
-        None => true,
-    };
-    let right = right(conn, asked).await?;
-    let (reserved_minor, calls) = match mandate {
-        Some(mandate) => operations::reserved(conn, mandate, operation).await?,
-        None => (0, 0),
-    };
-    let pending = match mandate {
-        Some(mandate) => operations::count_pending(conn, mandate).await?,
-        None => operations::count_own_pending(conn, company, principal).await?,
-    };
-    let rejected_since = at.minus(REJECTED_FOR);
-    let recently_rejected = mandate.is_some()
-        && operations::was_rejected(conn, company, thing, principal, rejected_since).await?;
-    let volume = match currency {
-        Some(currency) => volume(conn, asked, *currency).await?,
-        None => Volume::NONE,
-    };
-    let live = operations::find_live(conn, company, thing).await?;
-    Ok(Standing {
-        right,
-        company: company.clone(),
-        principal: principal.clone(),
-        reserved_minor,
-        calls,
-        live: live.filter(|live| live.id != *operation),
-        claimed: attempts::claimed(conn, company, thing, operation).await?,
-        frozen: freezes::is_frozen(conn, company, counterparty).await?,
-        pending,
-        recently_rejected,
-        callback_stands,
-        volume,
-        votes: votes::standing(conn, operation).await?,
-        at: *at,
+/// How things stand for that operation.
+pub(super) fn of(asked: Asked) -> impl Questions<Answer = Standing> {
+    let Asked { company, principal, mandate, operation, thing, counterparty, .. } = &asked;
+    let at = asked.at;
+    let callback = asked.callback.as_ref();
+    let mandate = mandate.as_ref();
+    let right = (
+        mandate.map(people::granted),
+        [Role::Accountant, Role::Approver]
+            .map(|role| people::holds_role(principal, company, role))
+            .into_iter()
+            .filter(|_| mandate.is_none())
+            .collect::<Vec<_>>(),
+    );
+    let of_caller = (
+        mandate.map(|mandate| operations::reserved(mandate, operation)),
+        match mandate {
+            Some(mandate) => operations::count_pending(mandate),
+            None => operations::count_own_pending(company, principal),
+        },
+        mandate
+            .map(|_| operations::was_rejected(company, thing, principal, at.minus(REJECTED_FOR))),
+        asked.currency.map(|currency| volume(&asked, currency)),
+    );
+    let of_thing = (
+        operations::find_live(company, thing),
+        attempts::claimed(company, thing, operation),
+        freezes::is_frozen(company, counterparty),
+        votes::standing(operation),
+        callback.map(|callback| callbacks::may_be_spent(callback, operation, at)),
+    );
+    (right, of_caller, of_thing).then(move |(right, of_caller, of_thing)| {
+        let (reserved, pending, recently_rejected, volume) = of_caller;
+        let (live, claimed, frozen, votes, callback_stands) = of_thing;
+        let (reserved_minor, calls) = reserved.unwrap_or((0, 0));
+        Ok(Standing {
+            right: Right::of(&asked, right),
+            reserved_minor,
+            calls,
+            live: live.filter(|live| live.id != asked.operation),
+            claimed,
+            frozen,
+            pending,
+            recently_rejected: recently_rejected.unwrap_or(false),
+            callback_stands: callback_stands.unwrap_or(true),
+            volume: volume.unwrap_or(Volume::NONE),
+            votes,
+            company: asked.company,
+            principal: asked.principal,
+            at,
+        })
     })
 }
 
-async fn right(conn: &mut Conn<'_>, asked: &Asked) -> Result<Right, StoreError> {
-    let (company, principal) = (&asked.company, &asked.principal);
-    let Some(id) = &asked.mandate else {
-        let active = people::holds_role(conn, principal, company, Role::Accountant).await?
-            || people::holds_role(conn, principal, company, Role::Approver).await?;
-        return Ok(Right::Own { active });
-    };
-    let mandate = people::find_mandate(conn, id).await?.map(|(mandate, _)| Box::new(mandate));
-    let principal_active = match &mandate {
-        Some(mandate) => {
-            people::holds_role(conn, &mandate.principal, company, Role::Accountant).await?
+impl Right {
+    fn of(asked: &Asked, (granted, roles): (Option<Option<Granted>>, Vec<bool>)) -> Self {
+        match granted {
+            None => Self::Own { active: roles.contains(&true) },
+            Some(None) => Self::Mandate { mandate: None, principal_active: false },
+            Some(Some(granted)) => Self::Mandate {
+                principal_active: granted.principal_active
+                    && granted.mandate.company == asked.company,
+                mandate: Some(Box::new(granted.mandate)),
+            },
         }
-        None => false,
-    };
-    Ok(Right::Mandate { mandate, principal_active })
+    }
 }
 
-async fn volume(
-    conn: &mut Conn<'_>,
-    asked: &Asked,
-    currency: Currency,
-) -> Result<Volume, StoreError> {
+fn volume(asked: &Asked, currency: Currency) -> impl Questions<Answer = Volume> + use<> {
     let since = (asked.at.minus(DAY), asked.at.minus(MONTH));
     let (company, counterparty) = (&asked.company, &asked.counterparty);
-    let went_out =
-        operations::automatic(conn, company, counterparty, &asked.operation, since).await?;
-    let e2 = |minor| Amount::from_minor(minor, currency).hundredths_rounded_up();
-    Ok(Volume {
-        counterparty_day: e2(went_out.counterparty_day),
-        company_day: e2(went_out.company_day),
-        counterparty_month: e2(went_out.counterparty_month),
-        company_month: e2(went_out.company_month),
+    let went_out = operations::automatic(company, counterparty, &asked.operation, since);
+    went_out.then(move |went_out| {
+        let e2 = |minor| Amount::from_minor(minor, currency).hundredths_rounded_up();
+        Ok(Volume {
+            counterparty_day: e2(went_out.counterparty_day),
+            company_day: e2(went_out.company_day),
+            counterparty_month: e2(went_out.counterparty_month),
+            company_month: e2(went_out.company_month),
+        })
     })
 }
 

@@ -8,17 +8,17 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions, PgSslMode};
-use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{ConnectOptions, Connection as _, PgConnection, PgPool, SqliteConnection, SqlitePool};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
+use sqlx::{ConnectOptions, Connection as _, PgConnection, SqliteConnection};
 
-use super::{ACQUIRE_LIMIT, BoxFuture, Conn, Fault, OpenRefusal, Role, StoreError};
+use super::readers::{Files, Readers};
+use super::{ACQUIRE_LIMIT, Conn, Fault, OpenRefusal, Role, StoreError};
 
 /// How long SQLite waits for another process that writes.
 const SQLITE_BUSY_LIMIT: Duration = Duration::from_secs(15);
 /// How often and after which wait a new SQLite file is tried again that another process is making.
 const SQLITE_MAKING_TRIES: u32 = 100;
 const SQLITE_MAKING_WAIT: Duration = Duration::from_millis(20);
-const SQLITE_READERS: u32 = 4;
 const POSTGRES_READERS: u32 = 8;
 /// Said to PostgreSQL for each connection. A daemon that is frozen or cut off within a transaction
 /// must not hold the chain's head for ever, and a commit must mean that it is on disk.
@@ -38,12 +38,6 @@ pub(super) enum Address {
 pub(super) enum Connection {
     Sqlite(SqliteConnection),
     Postgres(PgConnection),
-}
-
-/// Connections that only read.
-pub(super) enum Readers {
-    Sqlite(SqlitePool),
-    Postgres(PgPool),
 }
 
 impl Address {
@@ -147,12 +141,9 @@ impl Address {
 
     pub(super) fn readers(&self) -> Readers {
         match self {
-            Self::Sqlite(path) => Readers::Sqlite(
-                SqlitePoolOptions::new()
-                    .max_connections(SQLITE_READERS)
-                    .acquire_timeout(ACQUIRE_LIMIT)
-                    .connect_lazy_with(sqlite_options(path).pragma("query_only", "on")),
-            ),
+            Self::Sqlite(path) => {
+                Readers::Sqlite(Files::new(sqlite_options(path).pragma("query_only", "on")))
+            }
             Self::Postgres(options) => Readers::Postgres(
                 PgPoolOptions::new()
                     .max_connections(POSTGRES_READERS)
@@ -193,41 +184,6 @@ impl Connection {
             Self::Postgres(connection) => connection.close().await,
         };
         closed.map_err(StoreError::from_statement)
-    }
-}
-
-impl Readers {
-    pub(super) async fn read<T, F>(&self, work: F) -> Result<T, StoreError>
-    where
-        F: for<'c> FnOnce(&'c mut Conn<'_>) -> BoxFuture<'c, Result<T, StoreError>> + Send,
-        T: Send,
-    {
-        // The transaction only reads: leaving it by rolling back loses nothing, and an early end
-        // by an error or a caller that went away does the same.
-        match self {
-            Self::Sqlite(pool) => {
-                let begun = pool.begin_with("begin").await;
-                let mut transaction = begun.map_err(StoreError::from_statement)?;
-                let value = work(&mut Conn::sqlite(&mut transaction)).await?;
-                transaction.rollback().await.map_err(StoreError::from_statement)?;
-                Ok(value)
-            }
-            Self::Postgres(pool) => {
-                let begun =
-                    pool.begin_with("begin isolation level repeatable read read only").await;
-                let mut transaction = begun.map_err(StoreError::from_statement)?;
-                let value = work(&mut Conn::postgres(&mut transaction)).await?;
-                transaction.rollback().await.map_err(StoreError::from_statement)?;
-                Ok(value)
-            }
-        }
-    }
-
-    pub(super) async fn close(&self) {
-        match self {
-            Self::Sqlite(pool) => pool.close().await,
-            Self::Postgres(pool) => pool.close().await,
-        }
     }
 }
 

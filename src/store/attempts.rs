@@ -3,7 +3,7 @@
 
 use countersign_erp_source::{Amount, CompanyId, Currency, Timestamp};
 
-use super::{Conn, Row, StoreError};
+use super::{Conn, Question, Row, StoreError};
 use crate::domain::names::OperationId;
 use crate::domain::operation::Sum;
 
@@ -113,12 +113,7 @@ pub struct Claimed {
 }
 
 /// What is claimed or booked for that thing by other operations than `but`.
-pub async fn claimed(
-    conn: &mut Conn<'_>,
-    company: &CompanyId,
-    thing: &str,
-    but: &OperationId,
-) -> Result<Claimed, StoreError> {
+pub fn claimed(company: &CompanyId, thing: &str, but: &OperationId) -> Question<Claimed> {
     let sql = "select cast(coalesce(sum(minor), 0) as bigint) as minor, \
                cast(coalesce(sum(minor * is_booked), 0) as bigint) as booked, \
                min(total_minor) as total, \
@@ -132,7 +127,10 @@ pub async fn claimed(
                union all select amount_minor, 1, total_minor, currency from adopted_order \
                where company = $1 and thing = $2) as claimed";
     let args = [company.as_str().into(), thing.into(), but.as_str().into()];
-    let row = conn.fetch_one(sql, &args).await?;
+    Question::one(sql, args, claimed_from_row)
+}
+
+fn claimed_from_row(row: &Row) -> Result<Claimed, StoreError> {
     if row.int("currencies")? > 1 {
         return Err(row.inconsistent("currencies", "one thing was claimed in several"));
     }

@@ -2,7 +2,7 @@
 
 use countersign_erp_source::{CompanyId, Timestamp, VendorId};
 
-use super::{Conn, Row, StoreError, Val};
+use super::{Conn, Question, Questions, Row, StoreError, Val};
 use crate::domain::names::EventId;
 
 /// The kind of a main number.
@@ -208,55 +208,33 @@ pub struct Adoption {
 }
 
 /// Reads what concerns the vendor and the account records named.
-pub async fn known(
-    conn: &mut Conn<'_>,
+pub fn known(
     company: &CompanyId,
     vendor_id: &VendorId,
     accounts: &[&str],
-) -> Result<Known, StoreError> {
-    let adopted_at = adopted_at(conn, company).await?;
+) -> impl Questions<Answer = Known> + use<> {
     let sql = "select vendor, name, tax_number, parent, first_seen, adopted, disputed_since, \
                dispute from baseline_vendor where company = $1 and vendor = $2";
     let args = [company.as_str().into(), vendor_id.as_str().into()];
-    let row = conn.fetch_optional(sql, &args).await?;
     let of_vendor = select_account!("where company = $1 and vendor = $2 order by account");
-    let mut found: Vec<BaselineAccount> = conn
-        .fetch_all(of_vendor, &args)
-        .await?
-        .iter()
-        .map(account_from_row)
-        .collect::<Result<_, _>>()?;
-    let by_record = select_account!("where company = $1 and account = $2");
-    for account in accounts {
-        if found.iter().any(|known| known.account == **account) {
-            continue;
-        }
-        let args = [company.as_str().into(), (*account).into()];
-        if let Some(row) = conn.fetch_optional(by_record, &args).await? {
-            found.push(account_from_row(&row)?);
-        }
-    }
-    let vendor = row.map(|row| vendor_from_row(&row)).transpose()?;
-    let phones = phones_of(conn, company, &[vendor_id.as_str()]).await?;
-    Ok(Known { adopted_at, vendor, accounts: found, phones })
-}
-
-/// The telephones of those vendors.
-pub async fn phones_of(
-    conn: &mut Conn<'_>,
-    company: &CompanyId,
-    vendors: &[&str],
-) -> Result<Vec<BaselinePhone>, StoreError> {
-    let sql = "select vendor, kind, number, ending, since, adopted, confirmed_at from baseline_phone \
-               where company = $1 and vendor = $2 order by kind";
-    let mut found = Vec::new();
-    for vendor in vendors {
-        let args = [company.as_str().into(), (*vendor).into()];
-        for row in conn.fetch_all(sql, &args).await? {
-            found.push(phone_from_row(&row)?);
-        }
-    }
-    Ok(found)
+    let by_record = select_account!("where company = $1 and account = $2 and vendor <> $3");
+    let others = accounts.iter().map(|account| {
+        let args = [company.as_str().into(), (*account).into(), vendor_id.as_str().into()];
+        Question::optional(by_record, args, account_from_row)
+    });
+    let phones = "select vendor, kind, number, ending, since, adopted, confirmed_at \
+                  from baseline_phone where company = $1 and vendor = $2 order by kind";
+    let asked = (
+        adopted_at(company),
+        Question::optional(sql, args.clone(), vendor_from_row),
+        Question::all(of_vendor, args.clone(), account_from_row),
+        others.collect::<Vec<_>>(),
+        Question::all(phones, args, phone_from_row),
+    );
+    asked.then(|(adopted_at, vendor, mut accounts, others, phones)| {
+        accounts.extend(others.into_iter().flatten());
+        Ok(Known { adopted_at, vendor, accounts, phones })
+    })
 }
 
 /// The telephone numbers of other vendors than that one that end so, and those of which the end is
@@ -352,38 +330,26 @@ pub async fn events(
 }
 
 /// Whether the baseline has that vendor.
-pub async fn is_known(
-    conn: &mut Conn<'_>,
-    company: &CompanyId,
-    vendor: &VendorId,
-) -> Result<bool, StoreError> {
+pub fn is_known(company: &CompanyId, vendor: &VendorId) -> Question<bool> {
     let sql = "select count(*) as found from baseline_vendor where company = $1 and vendor = $2";
-    let args = [company.as_str().into(), vendor.as_str().into()];
-    Ok(conn.fetch_one(sql, &args).await?.int("found")? > 0)
+    Question::any(sql, [company.as_str().into(), vendor.as_str().into()])
 }
 
 /// Other vendors than that one with that number on an account that is active in the baseline; one
 /// with several such accounts several times.
-pub async fn holders(
-    conn: &mut Conn<'_>,
-    company: &CompanyId,
-    number: &str,
-    but: &VendorId,
-) -> Result<Vec<String>, StoreError> {
+pub fn holders(company: &CompanyId, number: &str, but: &VendorId) -> Question<Vec<String>> {
     let sql = "select vendor from baseline_account \
                where company = $1 and number = $2 and vendor <> $3 and active = 1";
     let args = [company.as_str().into(), number.into(), but.as_str().into()];
-    conn.fetch_all(sql, &args).await?.iter().map(|row| row.text("vendor")).collect()
+    Question::all(sql, args, |row| row.text("vendor"))
 }
 
 /// When that company's vendors were adopted.
-pub async fn adopted_at(
-    conn: &mut Conn<'_>,
-    company: &CompanyId,
-) -> Result<Option<Timestamp>, StoreError> {
+pub fn adopted_at(company: &CompanyId) -> Question<Option<Timestamp>> {
     let sql = "select adopted_at from baseline_company where company = $1";
-    let row = conn.fetch_optional(sql, &[company.as_str().into()]).await?;
-    row.map(|row| row.int("adopted_at").map(Timestamp::from_millis)).transpose()
+    Question::optional(sql, [company.as_str().into()], |row| {
+        row.int("adopted_at").map(Timestamp::from_millis)
+    })
 }
 
 /// Writes the first contact, once for each company. `false` if it was written before.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use countersign_erp_source::{CompanyId, Timestamp};
 
-use super::{Conn, Row, StoreError};
+use super::{Conn, Question, Row, StoreError};
 use crate::domain::names::{CallbackId, Name, OperationId};
 
 macro_rules! select {
@@ -215,15 +215,12 @@ pub async fn of_vendor(
 }
 
 /// Whether the operation may spend the call-back at that moment, or has spent it.
-pub async fn may_be_spent(
-    conn: &mut Conn<'_>,
-    id: &CallbackId,
-    operation: &OperationId,
-    now: Timestamp,
-) -> Result<bool, StoreError> {
-    let row = conn.fetch_optional(select!("where id = $1"), &[id.as_str().into()]).await?;
-    let Some(row) = row else { return Ok(false) };
-    Ok(from_row(&row)?.stands_for(operation, now))
+pub fn may_be_spent(id: &CallbackId, operation: &OperationId, now: Timestamp) -> Question<bool> {
+    let operation = operation.clone();
+    Question::of(select!("where id = $1"), [id.as_str().into()], move |rows| match rows.first() {
+        Some(row) => Ok(from_row(row)?.stands_for(&operation, now)),
+        None => Ok(false),
+    })
 }
 
 /// Whether what the operation spent still carries it: nobody has said no since.

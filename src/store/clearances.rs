@@ -2,7 +2,7 @@
 
 use countersign_erp_source::{BillId, CompanyId, Timestamp};
 
-use super::{Conn, StoreError};
+use super::{Conn, Question, StoreError};
 use crate::domain::names::Name;
 
 /// What an approver said of two bills.
@@ -61,12 +61,7 @@ pub async fn keep(
 
 /// The clearances of that bill, from whichever side, that were given by somebody who is an active
 /// approver of the company now, and not by `but`.
-pub async fn of_bill(
-    conn: &mut Conn<'_>,
-    company: &CompanyId,
-    bill: &BillId,
-    but: Option<&Name>,
-) -> Result<Vec<Cleared>, StoreError> {
+pub fn of_bill(company: &CompanyId, bill: &BillId, but: Option<&Name>) -> Question<Vec<Cleared>> {
     let sql = "select pair.other, pair.bill_seen, pair.other_seen from \
                (select other, bill_seen, other_seen, cleared_by from duplicate_clearance \
                where company = $1 and bill = $2 \
@@ -77,16 +72,13 @@ pub async fn of_bill(
                and person_role.company = $1 and person_role.role = 'approver' \
                where pair.cleared_by <> $3";
     let args = [company.as_str().into(), bill.as_str().into(), but.map_or("", Name::as_str).into()];
-    let rows = conn.fetch_all(sql, &args).await?;
-    rows.iter()
-        .map(|row| {
-            Ok(Cleared {
-                other: row.text("other")?,
-                bill_seen: row.text("bill_seen")?,
-                other_seen: row.text("other_seen")?,
-            })
+    Question::all(sql, args, |row| {
+        Ok(Cleared {
+            other: row.text("other")?,
+            bill_seen: row.text("bill_seen")?,
+            other_seen: row.text("other_seen")?,
         })
-        .collect()
+    })
 }
 
 /// Whether any operation on that thing, whatever became of it, was under a mandate of that person.

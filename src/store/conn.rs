@@ -3,12 +3,14 @@
 use sqlx::postgres::{PgArguments, PgRow};
 use sqlx::query::Query;
 use sqlx::sqlite::{SqliteArguments, SqliteRow};
-use sqlx::{Database, Row as _};
+use sqlx::{AssertSqlSafe, Database, Either, Executor, Row as _};
 use sqlx::{Encode, PgConnection, Postgres, QueryBuilder, Sqlite, SqliteConnection, Type};
 
 use countersign_erp_source::Timestamp;
+use futures_util::TryStreamExt;
 
 use super::StoreError;
+use super::question::{self, Statement};
 
 /// SQLite takes 32,766 arguments in one statement and PostgreSQL 65,535.
 const ARGUMENTS_MAX: usize = 32_000;
@@ -116,6 +118,21 @@ impl<'a> Conn<'a> {
         row.map_err(StoreError::from_statement)
     }
 
+    /// The rows of each statement, in their order. SQLite takes all of them in one message.
+    pub(super) async fn fetch_each(
+        &mut self,
+        statements: &[Statement],
+    ) -> Result<Vec<Vec<Row>>, StoreError> {
+        if let (Link::Sqlite(conn), [_, _, ..]) = (&mut self.0, statements) {
+            return fetch_together(conn, statements).await.map_err(StoreError::from_statement);
+        }
+        let mut answers = Vec::with_capacity(statements.len());
+        for statement in statements {
+            answers.push(self.fetch_all(statement.sql, &statement.args).await?);
+        }
+        Ok(answers)
+    }
+
     /// Reads a row that must be there.
     pub async fn fetch_one(&mut self, sql: &'static str, args: &[Val]) -> Result<Row, StoreError> {
         let row = self.fetch_optional(sql, args).await?;
@@ -168,6 +185,28 @@ impl<'a> Conn<'a> {
             Link::Postgres(_) => postgres,
         }
     }
+}
+
+async fn fetch_together(
+    conn: &mut SqliteConnection,
+    statements: &[Statement],
+) -> Result<Vec<Vec<Row>>, sqlx::Error> {
+    let (text, args) = question::joined(statements);
+    // Made of texts of ours alone; what comes from outside are arguments.
+    let mut stream = conn.fetch_many(bind(sqlx::query(AssertSqlSafe(text)), &args));
+    let mut answers = Vec::with_capacity(statements.len());
+    let mut rows = Vec::new();
+    while let Some(step) = stream.try_next().await? {
+        match step {
+            Either::Right(row) => {
+                let place = statements.get(answers.len()).map_or("", |statement| statement.sql);
+                rows.push(Row::sqlite(place, row));
+            }
+            // Said once at the end of each statement.
+            Either::Left(_) => answers.push(std::mem::take(&mut rows)),
+        }
+    }
+    Ok(answers)
 }
 
 /// Gives a statement its arguments.

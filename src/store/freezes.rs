@@ -2,7 +2,7 @@
 
 use countersign_erp_source::{CompanyId, Timestamp};
 
-use super::{Conn, Row, StoreError};
+use super::{Conn, Question, Row, StoreError};
 use crate::domain::names::{AlarmId, FreezeId, OperationId};
 
 /// What a freeze stops.
@@ -94,16 +94,11 @@ pub struct Closed {
 }
 
 /// Whether anything in force stops payments to that vendor of that company.
-pub async fn is_frozen(
-    conn: &mut Conn<'_>,
-    company: &CompanyId,
-    counterparty: &str,
-) -> Result<bool, StoreError> {
+pub fn is_frozen(company: &CompanyId, counterparty: &str) -> Question<bool> {
     let sql = "select count(*) as found from freezes where removed_at is null and (scope = 'all' \
                or (scope = 'company' and company = $1) \
                or (scope = 'vendor' and company = $1 and counterparty = $2))";
-    let args = [company.as_str().into(), counterparty.into()];
-    Ok(conn.fetch_one(sql, &args).await?.int("found")? > 0)
+    Question::any(sql, [company.as_str().into(), counterparty.into()])
 }
 
 /// Places a freeze.

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use countersign_erp_source::Timestamp;
 
-use super::address::{Address, Readers};
+use super::address::Address;
+use super::readers::Readers;
 use super::{Conn, ReceiptHead, Row, Store, StoreError, Val, query};
 use crate::metrics::{Decided, Metrics};
 use crate::receipts::{

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use countersign_erp_source::{Amount, CompanyId, Currency, Timestamp};
 
-use super::{Conn, Row, StoreError, Val};
+use super::{Conn, Question, Row, StoreError, Val};
 use crate::domain::decision::{Effect, Level, Stage};
 use crate::domain::names::{CallbackId, MandateId, Name, OperationId};
 use crate::domain::operation::{
@@ -60,11 +60,7 @@ pub async fn find(conn: &mut Conn<'_>, id: &OperationId) -> Result<Option<Operat
 }
 
 /// The operation that this key of this owner already made.
-pub async fn find_by_key(
-    conn: &mut Conn<'_>,
-    owner: &Owner,
-    key: &str,
-) -> Result<Option<Operation>, StoreError> {
+pub fn find_by_key(owner: &Owner, key: &str) -> Question<Option<Operation>> {
     let sql =
         select!("where company = $1 and principal = $2 and agent = $3 and idempotency_key = $4");
     let args = [
@@ -73,7 +69,7 @@ pub async fn find_by_key(
         owner.agent_text().into(),
         key.into(),
     ];
-    conn.fetch_optional(sql, &args).await?.map(|row| from_row(&row)).transpose()
+    Question::optional(sql, args, from_row)
 }
 
 /// The owner's operations after that id, ascending, of that status where one is given.
@@ -119,16 +115,12 @@ pub async fn of_company(
 }
 
 /// The live operation for that thing, if there is one.
-pub async fn find_live(
-    conn: &mut Conn<'_>,
-    company: &CompanyId,
-    thing: &str,
-) -> Result<Option<Operation>, StoreError> {
+pub fn find_live(company: &CompanyId, thing: &str) -> Question<Option<Operation>> {
     let sql = select!(
         "where company = $1 and thing = $2 and status in ('pending', 'executing', 'unknown')"
     );
     let args = [company.as_str().into(), thing.into()];
-    conn.fetch_optional(sql, &args).await?.map(|row| from_row(&row)).transpose()
+    Question::optional(sql, args, from_row)
 }
 
 /// Prepared and pending operations whose time is over.
@@ -155,9 +147,9 @@ pub async fn waiting_under(
 }
 
 /// How many operations of that mandate are pending.
-pub async fn count_pending(conn: &mut Conn<'_>, mandate: &MandateId) -> Result<i64, StoreError> {
+pub fn count_pending(mandate: &MandateId) -> Question<i64> {
     let sql = "select count(*) as found from operation where mandate = $1 and status = 'pending'";
-    conn.fetch_one(sql, &[mandate.as_str().into()]).await?.int("found")
+    Question::one(sql, [mandate.as_str().into()], |row| row.int("found"))
 }
 
 /// What that human began for himself, in whatever company, and is prepared or pending.
@@ -170,15 +162,11 @@ pub async fn own_waiting(conn: &mut Conn<'_>, human: &Name) -> Result<Vec<Operat
 }
 
 /// How many operations of that human's own are pending.
-pub async fn count_own_pending(
-    conn: &mut Conn<'_>,
-    company: &CompanyId,
-    human: &Name,
-) -> Result<i64, StoreError> {
+pub fn count_own_pending(company: &CompanyId, human: &Name) -> Question<i64> {
     let sql = "select count(*) as found from operation where company = $1 and principal = $2 \
                and agent = '' and status = 'pending'";
     let args = [company.as_str().into(), human.as_str().into()];
-    conn.fetch_one(sql, &args).await?.int("found")
+    Question::one(sql, args, |row| row.int("found"))
 }
 
 /// Pending operations of that company after that id that `human` may approve by the roles given:
@@ -211,13 +199,12 @@ pub async fn awaiting(
 }
 
 /// Whether a human rejected an operation on that thing, of that principal's agents, after `since`.
-pub async fn was_rejected(
-    conn: &mut Conn<'_>,
+pub fn was_rejected(
     company: &CompanyId,
     thing: &str,
     principal: &Name,
     since: Timestamp,
-) -> Result<bool, StoreError> {
+) -> Question<bool> {
     let sql = "select count(*) as found from operation where company = $1 and thing = $2 \
                and status = 'rejected' and principal = $3 and updated_at > $4";
     let args = [
@@ -226,7 +213,7 @@ pub async fn was_rejected(
         principal.as_str().into(),
         since.as_millis().into(),
     ];
-    Ok(conn.fetch_one(sql, &args).await?.int("found")? > 0)
+    Question::any(sql, args)
 }
 
 /// What went out without a human, or may have, in minor units.
@@ -245,13 +232,12 @@ pub struct Automatic {
 /// What went out without a human since `day` and since `month`, over all agents and mandates,
 /// without that operation. Executing and unknown count; so do orders that a restored store took
 /// over, of which nobody knows whether a human had seen them.
-pub async fn automatic(
-    conn: &mut Conn<'_>,
+pub fn automatic(
     company: &CompanyId,
     counterparty: &str,
     but: &OperationId,
     (day, month): (Timestamp, Timestamp),
-) -> Result<Automatic, StoreError> {
+) -> Question<Automatic> {
     let sql = "select \
                cast(coalesce(sum(case when at > $4 and party = $2 then minor end), 0) as bigint) \
                as counterparty_day, \
@@ -271,26 +257,22 @@ pub async fn automatic(
         day.as_millis().into(),
         month.as_millis().into(),
     ];
-    let row = conn.fetch_one(sql, &args).await?;
-    Ok(Automatic {
-        counterparty_day: row.int("counterparty_day")?,
-        company_day: row.int("company_day")?,
-        counterparty_month: row.int("counterparty_month")?,
-        company_month: row.int("company_month")?,
+    Question::one(sql, args, |row| {
+        Ok(Automatic {
+            counterparty_day: row.int("counterparty_day")?,
+            company_day: row.int("company_day")?,
+            counterparty_month: row.int("counterparty_month")?,
+            company_month: row.int("company_month")?,
+        })
     })
 }
 
 /// What the mandate's operations hold of its budget and calls.
-pub async fn reserved(
-    conn: &mut Conn<'_>,
-    mandate: &MandateId,
-    but: &OperationId,
-) -> Result<(i64, i64), StoreError> {
+pub fn reserved(mandate: &MandateId, but: &OperationId) -> Question<(i64, i64)> {
     let sql = "select cast(coalesce(sum(amount_minor), 0) as bigint) as minor, count(*) as calls \
                from operation where mandate = $1 and reserved = 1 and id <> $2";
     let args = [mandate.as_str().into(), but.as_str().into()];
-    let row = conn.fetch_one(sql, &args).await?;
-    Ok((row.int("minor")?, row.int("calls")?))
+    Question::one(sql, args, |row| Ok((row.int("minor")?, row.int("calls")?)))
 }
 
 /// Whether budget and call are reserved, and since when the operation executes.

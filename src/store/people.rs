@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use countersign_erp_source::{Amount, CompanyId, Currency, JournalId, Timestamp};
 
-use super::{Conn, Row, StoreError};
+use super::{Conn, Question, Row, StoreError};
 use crate::domain::mandate::Mandate;
 use crate::domain::names::{MandateId, Name};
 pub use crate::domain::role::Role;
@@ -207,19 +207,12 @@ pub async fn count_active(
 }
 
 /// Whether that human is active and has that role in that company.
-pub async fn holds_role(
-    conn: &mut Conn<'_>,
-    name: &Name,
-    company: &CompanyId,
-    role: Role,
-) -> Result<bool, StoreError> {
+pub fn holds_role(name: &Name, company: &CompanyId, role: Role) -> Question<bool> {
     let sql = "select count(*) as found from person join person_role \
                on person_role.person = person.name where person.name = $1 \
                and person_role.company = $2 and person_role.role = $3 \
                and person.disabled_at is null";
-    let args = [name.as_str().into(), company.as_str().into(), role.code().into()];
-    let row = conn.fetch_one(sql, &args).await?;
-    Ok(row.int("found")? > 0)
+    Question::any(sql, [name.as_str().into(), company.as_str().into(), role.code().into()])
 }
 
 /// The roles of that human in that company; none if the human may not act.
@@ -242,9 +235,14 @@ pub async fn roles(
 
 macro_rules! select_mandate {
     ($rest:literal) => {
+        select_mandate!("", $rest)
+    };
+    ($more:literal, $rest:literal) => {
         concat!(
             "select id, company, principal, agent, scopes, journal, source_fingerprint, currency, ",
-            "budget_minor, calls_max, token_digest, issued_at, expires_at, revoked_at from mandate ",
+            "budget_minor, calls_max, token_digest, issued_at, expires_at, revoked_at",
+            $more,
+            " from mandate ",
             $rest
         )
     };
@@ -286,6 +284,35 @@ pub async fn find_mandate(
     let sql = select_mandate!("where id = $1");
     let row = conn.fetch_optional(sql, &[id.as_str().into()]).await?;
     row.map(|row| Ok((mandate_from_row(&row)?, row.text("token_digest")?))).transpose()
+}
+
+/// A mandate as it stands.
+#[derive(Debug, Clone)]
+pub struct Granted {
+    /// The mandate.
+    pub mandate: Mandate,
+    /// The digest of its token.
+    pub token_digest: String,
+    /// Whether its principal is an active accountant of its company.
+    pub principal_active: bool,
+}
+
+/// A mandate as it stands.
+pub fn granted(id: &MandateId) -> Question<Option<Granted>> {
+    let sql = select_mandate!(
+        ", case when exists (select 1 from person join person_role \
+         on person_role.person = person.name where person.name = mandate.principal \
+         and person_role.company = mandate.company and person_role.role = 'accountant' \
+         and person.disabled_at is null) then 1 else 0 end as principal_active",
+        "where id = $1"
+    );
+    Question::optional(sql, [id.as_str().into()], |row| {
+        Ok(Granted {
+            mandate: mandate_from_row(row)?,
+            token_digest: row.text("token_digest")?,
+            principal_active: row.flag("principal_active")?,
+        })
+    })
 }
 
 /// All mandates, the oldest first.

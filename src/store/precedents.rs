@@ -5,11 +5,17 @@ use chrono::NaiveDate;
 use countersign_erp_source::{Amount, CompanyId, Currency, ReferenceKey, Timestamp};
 
 use super::attempts::Attempt;
-use super::{Conn, Row, StoreError, Val};
+use super::{Conn, Question, Questions, Row, StoreError, Val};
 use crate::domain::reason::Reason;
 
+macro_rules! alike_max {
+    () => {
+        1000
+    };
+}
+
 /// More precedents than these are more than can be looked at.
-pub const ALIKE_MAX: i64 = 1000;
+pub const ALIKE_MAX: usize = alike_max!();
 
 /// A claim as it was, and whose it was is known from where it was asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,31 +95,34 @@ macro_rules! alike {
 
 /// What was claimed for other things of that counterparty, and is booked or may be, under the same
 /// reference or over the same total; at most [`ALIKE_MAX`]. What failed or was refused is none.
-pub async fn alike(
-    conn: &mut Conn<'_>,
-    company: &CompanyId,
-    beside: &Beside,
-) -> Result<Vec<Alike>, StoreError> {
+///
+/// SQLite plans a statement anew each time if its limit is an argument, so the number stands in it.
+pub fn alike(company: &CompanyId, beside: &Beside) -> impl Questions<Answer = Vec<Alike>> + use<> {
     let by_reference = concat!(
         alike!("p.reference_by_part = $4"),
         " union ",
         alike!("p.reference_as_one = $5"),
-        " limit $6"
+        " limit ",
+        alike_max!()
     );
-    let by_total = alike!(
-        "p.total_minor = $4 and p.currency = $5 \
-         and (p.dated is null or (p.dated >= $6 and p.dated <= $7)) limit $8"
+    let by_total = concat!(
+        alike!(
+            "p.total_minor = $4 and p.currency = $5 \
+             and (p.dated is null or (p.dated >= $6 and p.dated <= $7))"
+        ),
+        " limit ",
+        alike_max!()
     );
     let of: [Val; 3] = [
         company.as_str().into(),
         beside.counterparty.as_str().into(),
         beside.thing.as_str().into(),
     ];
-    let mut found = Vec::new();
+    let mut asked = Vec::new();
     if let Some(key) = &beside.reference {
-        let more = [key.by_part().into(), key.as_one().into(), ALIKE_MAX.into()];
+        let more = [key.by_part().into(), key.as_one().into()];
         let args = [of.to_vec(), more.to_vec()].concat();
-        found.extend(conn.fetch_all(by_reference, &args).await?);
+        asked.push(Question::all(by_reference, args, from_row));
     }
     if let Some(total) = beside.total {
         // As text, any date lies between these two.
@@ -121,17 +130,12 @@ pub async fn alike(
             || ("0".to_owned(), "9".to_owned()),
             |(first, last)| (first.to_string(), last.to_string()),
         );
-        let more = [
-            total.minor().into(),
-            total.currency().code().into(),
-            first.into(),
-            last.into(),
-            ALIKE_MAX.into(),
-        ];
+        let more =
+            [total.minor().into(), total.currency().code().into(), first.into(), last.into()];
         let args = [of.to_vec(), more.to_vec()].concat();
-        found.extend(conn.fetch_all(by_total, &args).await?);
+        asked.push(Question::all(by_total, args, from_row));
     }
-    found.iter().map(from_row).collect()
+    asked.then(|found| Ok(found.concat()))
 }
 
 /// That thing of the counterparty's as it was claimed, and is booked or may be; each time it was.
@@ -151,13 +155,12 @@ pub async fn of_thing(
 
 /// When exactly that payee was first paid with a human's vote, claimed at or after that moment and
 /// booked as decided.
-pub async fn first_approved(
-    conn: &mut Conn<'_>,
+pub fn first_approved(
     company: &CompanyId,
     counterparty: &str,
     payee: &str,
     since: Timestamp,
-) -> Result<Option<Timestamp>, StoreError> {
+) -> Question<Option<Timestamp>> {
     let sql = "select min(a.settled_at) as first from precedent p \
                join operation o on o.id = p.operation \
                join attempt a on a.operation = p.operation and a.state = 'booked' \
@@ -172,34 +175,21 @@ pub async fn first_approved(
         since.into(),
         otherwise.into(),
     ];
-    let row = conn.fetch_one(sql, &args).await?;
-    Ok(row.opt_int("first")?.map(Timestamp::from_millis))
+    Question::one(sql, args, |row| Ok(row.opt_int("first")?.map(Timestamp::from_millis)))
 }
 
 /// Whether an operation of that action for that counterparty is live.
-pub async fn is_under_way(
-    conn: &mut Conn<'_>,
-    company: &CompanyId,
-    counterparty: &str,
-    action: &str,
-) -> Result<bool, StoreError> {
+pub fn is_under_way(company: &CompanyId, counterparty: &str, action: &str) -> Question<bool> {
     let sql = "select count(*) as found from operation where company = $1 and counterparty = $2 \
                and action = $3 and status in ('pending', 'executing', 'unknown')";
-    let args = [company.as_str().into(), counterparty.into(), action.into()];
-    Ok(conn.fetch_one(sql, &args).await?.int("found")? > 0)
+    Question::any(sql, [company.as_str().into(), counterparty.into(), action.into()])
 }
 
 /// Whether an operation of that action for that counterparty is at the ERP, or may be.
-pub async fn executes(
-    conn: &mut Conn<'_>,
-    company: &CompanyId,
-    counterparty: &str,
-    action: &str,
-) -> Result<bool, StoreError> {
+pub fn executes(company: &CompanyId, counterparty: &str, action: &str) -> Question<bool> {
     let sql = "select count(*) as found from operation where company = $1 and counterparty = $2 \
                and action = $3 and status in ('executing', 'unknown')";
-    let args = [company.as_str().into(), counterparty.into(), action.into()];
-    Ok(conn.fetch_one(sql, &args).await?.int("found")? > 0)
+    Question::any(sql, [company.as_str().into(), counterparty.into(), action.into()])
 }
 
 fn from_row(row: &Row) -> Result<Alike, StoreError> {

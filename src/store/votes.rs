@@ -4,7 +4,7 @@
 use countersign_erp_source::Timestamp;
 
 use super::freezes::FreezeScope;
-use super::{Conn, Row, StoreError};
+use super::{Conn, Question, Row, StoreError};
 use crate::domain::decision::Level;
 use crate::domain::names::{Name, OperationId, VoteId};
 use crate::domain::vote::{Standing, Vote};
@@ -45,10 +45,7 @@ pub async fn cast(conn: &mut Conn<'_>, vote: &NewVote) -> Result<bool, StoreErro
 }
 
 /// The votes of that operation that are not void, with what their humans are now.
-pub async fn standing(
-    conn: &mut Conn<'_>,
-    operation: &OperationId,
-) -> Result<Vec<Vote>, StoreError> {
+pub fn standing(operation: &OperationId) -> Question<Vec<Vote>> {
     let sql = "select vote.voter, vote.operation_hash, vote.expires_at, \
                case when person.disabled_at is null and exists (select 1 from person_role \
                where person_role.person = vote.voter and person_role.company = operation.company \
@@ -59,8 +56,7 @@ pub async fn standing(
                from vote join operation on operation.id = vote.operation \
                join person on person.name = vote.voter \
                where vote.operation = $1 and vote.state in ('cast', 'spent') order by vote.id";
-    let rows = conn.fetch_all(sql, &[operation.as_str().into()]).await?;
-    rows.iter().map(from_row).collect()
+    Question::all(sql, [operation.as_str().into()], from_row)
 }
 
 /// Marks the operation's votes for that hash as spent, and all others of it as void.

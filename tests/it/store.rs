@@ -4,6 +4,7 @@ mod chain;
 mod group;
 mod opening;
 mod plans;
+mod questions;
 mod went_back;
 
 use std::time::Duration;

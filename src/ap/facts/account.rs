@@ -8,7 +8,7 @@ use crate::ap::sighting::{self, LookError, Told};
 use crate::domain::decision::Stage;
 use crate::domain::reason::Reason;
 use crate::gateway::pack::Denial;
-use crate::store::baseline::{AccountStatus, BaselineAccount};
+use crate::store::baseline::{self, AccountStatus, BaselineAccount};
 use crate::store::precedents;
 
 /// What the baseline has of the account that is to be paid.
@@ -46,24 +46,20 @@ pub(super) async fn on_file(payment: &Payment) -> Result<OnFile, Denial> {
 /// While a change of ours is on its way nobody can say what is changed behind our back. Says whether
 /// the contact that was entered on the bill is itself known as a vendor.
 async fn not_being_changed(payment: &Payment) -> Result<bool, Denial> {
-    let (company, vendor) = (payment.mandate.company.clone(), payment.vendor.id.clone());
-    let entered = payment.reading.bill.header.entered.clone();
-    let read = payment.pack.ports().store.read(move |conn| {
-        Box::pin(async move {
-            let executing =
-                precedents::executes(conn, &company, vendor.as_str(), UPDATE_BANK_DETAILS).await?;
-            let entered_is_vendor = entered != vendor
-                && crate::store::baseline::is_known(conn, &company, &entered).await?;
-            Ok((executing, entered_is_vendor))
-        })
-    });
+    let (company, vendor) = (&payment.mandate.company, &payment.vendor.id);
+    let entered = &payment.reading.bill.header.entered;
+    let asked = (
+        precedents::executes(company, vendor.as_str(), UPDATE_BANK_DETAILS),
+        (entered != vendor).then(|| baseline::is_known(company, entered)),
+    );
+    let answered = payment.pack.ports().store.ask(asked).await;
     let (executing, entered_is_vendor) =
-        read.await.map_err(|fault| Denial::error(Reason::StoreUnavailable, fault))?;
+        answered.map_err(|fault| Denial::error(Reason::StoreUnavailable, fault))?;
     if executing {
         let why = "the vendor's bank details are being changed at this moment";
         return Err(missing(&[FactKind::BANK_STATUS], &why));
     }
-    Ok(entered_is_vendor)
+    Ok(entered_is_vendor.unwrap_or(false))
 }
 
 pub(super) fn bank_status(payment: &Payment, on_file: &OnFile) -> &'static str {

@@ -277,12 +277,12 @@ impl NewAccount {
         let ports = self.pack.ports();
         let beside = ports.erp.look_beside(company, &query).await;
         let beside = beside.map_err(|fault| missing(&[FactKind::NEW_IBAN_SHARED_WITH], &fault))?;
-        let (company, number) = (company.clone(), self.iban.electronic().to_owned());
-        let vendor = self.vendor.id.clone();
-        let kept = ports.store.read(move |conn| {
-            Box::pin(async move { baseline::holders(conn, &company, &number, &vendor).await })
-        });
-        let kept = kept.await.map_err(|fault| Denial::error(Reason::StoreUnavailable, fault))?;
+        let holders = baseline::holders(company, self.iban.electronic(), &self.vendor.id);
+        let kept = ports
+            .store
+            .ask(holders)
+            .await
+            .map_err(|fault| Denial::error(Reason::StoreUnavailable, fault))?;
         let in_erp = beside.holders.iter().map(|holder| holder.as_str().to_owned());
         let all: BTreeSet<String> = in_erp.chain(kept).collect();
         Ok(i64::try_from(all.len()).unwrap_or(i64::MAX))

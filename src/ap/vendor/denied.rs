@@ -91,7 +91,7 @@ async fn resting_on(
     callback: &Callback,
 ) -> Result<Option<Operation>, StoreError> {
     let thing = super::bank_of(&vendor_of(callback)?);
-    let live = operations::find_live(unit.conn(), &callback.company, &thing).await?;
+    let live = unit.conn().ask(operations::find_live(&callback.company, &thing)).await?;
     let about_it = |operation: &Operation| {
         let params = &operation.substance.params;
         let iban = params.get("new_iban").or_else(|| params.get("iban"));
@@ -108,7 +108,7 @@ async fn doubts(
     id: Uuid,
 ) -> Result<Option<Option<OperationId>>, StoreError> {
     let company = &callback.company;
-    let known = baseline::known(unit.conn(), company, &vendor_of(callback)?, &[]).await?;
+    let known = unit.conn().ask(baseline::known(company, &vendor_of(callback)?, &[])).await?;
     let is_it = |account: &&BaselineAccount| {
         account.active
             && account.vendor == callback.vendor

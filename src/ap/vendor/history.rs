@@ -154,12 +154,14 @@ async fn kept(
     vendor: &Vendor,
     now: Timestamp,
 ) -> Result<Kept, StoreError> {
-    let known = sighting::read(conn, company, vendor).await?;
+    let known = conn.ask(sighting::known(company, vendor)).await?;
     let id = vendor.id.as_str();
     Ok(Kept {
         found: baseline::compare(&known, vendor, now),
-        frozen: freezes::is_frozen(conn, company, id).await?,
-        change_pending: precedents::is_under_way(conn, company, id, UPDATE_BANK_DETAILS).await?,
+        frozen: conn.ask(freezes::is_frozen(company, id)).await?,
+        change_pending: conn
+            .ask(precedents::is_under_way(company, id, UPDATE_BANK_DETAILS))
+            .await?,
         callbacks: callbacks::of_vendor(conn, company, id, SHOWN_MAX).await?,
         events: crate::store::baseline::events(conn, company, &vendor.id, SHOWN_MAX).await?,
     })

@@ -76,11 +76,7 @@ impl<'a> Kept<'a> {
             Ok(company) => company,
             Err(fault) => return Finding::wrong(what, format!("{fault:#}")),
         };
-        let adopted = store
-            .read(move |conn| {
-                Box::pin(async move { store::baseline::adopted_at(conn, &company).await })
-            })
-            .await;
+        let adopted = store.ask(store::baseline::adopted_at(&company)).await;
         match adopted {
             Ok(Some(at)) => Finding::ok(what, format!("adopted on {}", at.to_utc().date_naive())),
             Ok(None) => Finding::wrong(what, "not adopted yet; none of them is paid before")

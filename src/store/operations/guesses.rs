@@ -2,16 +2,11 @@
 
 use super::Owner;
 use crate::domain::names::{Name, OperationId};
-use crate::store::{Conn, StoreError};
+use crate::store::Question;
 
 /// Proposals of that agent that were refused since that moment, in milliseconds, because payee or
 /// source account were others. For an operation that is there already, those that came before it.
-pub async fn count_guesses(
-    conn: &mut Conn<'_>,
-    owner: &Owner,
-    operation: &OperationId,
-    since: i64,
-) -> Result<i64, StoreError> {
+pub fn count_guesses(owner: &Owner, operation: &OperationId, since: i64) -> Question<i64> {
     let sql = "select count(*) as found from operation where company = $1 and principal = $2 \
                and agent = $3 and stage = 'provenance' and id < $4 and created_at >= $5 \
                and reasons in ('[\"payee_not_on_file\"]', '[\"not_in_mandate\"]')";
@@ -23,5 +18,5 @@ pub async fn count_guesses(
         operation.as_str().into(),
         since.into(),
     ];
-    conn.fetch_one(sql, &args).await?.int("found")
+    Question::one(sql, args, |row| row.int("found"))
 }

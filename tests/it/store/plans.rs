@@ -57,11 +57,11 @@ const READS: [&str; 36] = [
      and o.status in ('executing', 'unknown', 'executed') and p.reference_by_part = $4 union \
      select * from precedent p join operation o on o.id = p.operation \
      where p.company = $1 and p.counterparty = $2 and p.thing <> $3 \
-     and o.status in ('executing', 'unknown', 'executed') and p.reference_as_one = $5 limit $6",
+     and o.status in ('executing', 'unknown', 'executed') and p.reference_as_one = $5 limit 1000",
     "select * from precedent p join operation o on o.id = p.operation \
      where p.company = $1 and p.counterparty = $2 and p.thing <> $3 \
      and o.status in ('executing', 'unknown', 'executed') and p.total_minor = $4 \
-     and p.currency = $5 and (p.dated is null or (p.dated >= $6 and p.dated <= $7)) limit $8",
+     and p.currency = $5 and (p.dated is null or (p.dated >= $6 and p.dated <= $7)) limit 1000",
     "select * from precedent p join operation o on o.id = p.operation \
      where p.company = $1 and p.counterparty = $2 and p.thing = $3 \
      and o.status in ('executing', 'unknown', 'executed') order by p.operation",
