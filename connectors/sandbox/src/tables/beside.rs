@@ -10,11 +10,19 @@ use sqlx::{Row, SqliteConnection};
 
 use super::{TableError, fits};
 
-/// Rows of one answer. Many more documents resemble each other only where somebody made them.
-const ROWS_MAX: i64 = 20_000;
+macro_rules! rows_max {
+    () => {
+        20000
+    };
+}
 
-/// One statement, which sees one moment by itself; each way of resembling has an index of its own.
-pub(super) const BESIDE: &str = "
+/// Rows of one answer. Many more documents resemble each other only where somebody made them.
+const ROWS_MAX: usize = rows_max!();
+
+/// One statement, which sees one moment by itself; each way of resembling has an index of its own. A
+/// limit that were an argument would have it planned anew each time.
+pub(super) const BESIDE: &str = concat!(
+    "
     select 'document' as what, b.id, b.vendor, b.reference, b.date, b.currency, b.total_minor
         from json_each($2) w cross join bill b indexed by bill_by_part
         where b.company = $1 and b.vendor = w.value ->> 0
@@ -44,7 +52,9 @@ pub(super) const BESIDE: &str = "
     select 'holder', null, a.vendor, null, null, null, null
         from account a indexed by account_by_number
         where a.company = $1 and a.number = $3 and a.vendor <> $4 and a.active = 1
-    limit $5";
+    limit ",
+    rows_max!()
+);
 
 pub(crate) async fn beside(
     conn: &mut SqliteConnection,
@@ -58,7 +68,6 @@ pub(crate) async fn beside(
         .bind(json!(wanted).to_string())
         .bind(held.map(|(number, _)| Iban::electronic(number)))
         .bind(held.map(|(_, vendor)| vendor.as_str()))
-        .bind(ROWS_MAX)
         .fetch_all(conn)
         .await?;
     let mut found = Beside::default();
@@ -77,7 +86,7 @@ pub(crate) async fn beside(
     }
     found.documents.sort_by(|one, other| one.id.cmp(&other.id));
     found.documents.dedup_by(|one, other| one.id == other.id);
-    if i64::try_from(rows.len()).is_ok_and(|rows| rows >= ROWS_MAX) {
+    if rows.len() >= ROWS_MAX {
         found.cut = query.bills.iter().map(|bill| bill.id.clone()).collect();
     }
     Ok(found)
