@@ -1,8 +1,10 @@
 //! What the same rows cost when nobody decides anything: the rows that the load left in the daemon's
-//! store, written once more into a new file of the same tables and indexes.
+//! store, written once more into new files of the same tables and indexes, by as many callers as
+//! before, and on the disk (`synchronous = FULL`) before any of them goes on.
 //!
-//! As in the daemon as many callers wait as before, one connection writes, and what waits at a moment
-//! becomes one transaction, on the disk (`synchronous = FULL`) before anybody is answered.
+//! Once as SQLite does it by itself: each caller has a connection, and the rows of one decision are
+//! one transaction. And once in groups, as the daemon's own writer does it: one connection writes, and
+//! what waits at a moment becomes one transaction.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -39,61 +41,74 @@ enum Value {
 
 struct Table {
     name: &'static str,
+    /// What makes it and its indexes.
+    schema: Vec<String>,
     columns: String,
     rows: Vec<Vec<Value>>,
 }
 
+/// How long the rows of so many decisions took.
+pub(crate) struct Bare {
+    pub(crate) decisions: usize,
+    pub(crate) by_itself: Duration,
+    pub(crate) in_groups: Duration,
+}
+
 type Job = (usize, oneshot::Sender<()>);
 
-/// Inserts the rows of a run again, `callers` at a time, and gives how many decisions' rows there were
-/// and how long it took.
-pub(crate) async fn insert(
-    store: &Path,
-    run: u128,
-    callers: usize,
-) -> anyhow::Result<(usize, Duration)> {
+/// Inserts the rows of a run again, `callers` at a time.
+pub(crate) async fn insert(store: &Path, run: u128, callers: usize) -> anyhow::Result<Bare> {
     let mut daemon = SqliteConnectOptions::new().filename(store).read_only(true).connect().await?;
+    let mut tables = Vec::new();
+    for (name, select) in TABLES {
+        tables.push(copy(&mut daemon, name, select, run).await?);
+    }
+    daemon.close().await?;
+    let tables = Arc::new(tables);
+    let decisions = tables.iter().map(|table| table.rows.len()).min().unwrap_or_default();
+    anyhow::ensure!(decisions > 0, "the store holds nothing of this run");
     let folder = tempfile::tempdir_in(store.parent().unwrap_or(Path::new(".")))?;
-    let mut bare = SqliteConnectOptions::new()
-        .filename(folder.path().join("bare.db"))
+    let by_itself = file(&folder.path().join("by_itself.db"), &tables).await?;
+    let by_itself = alone(&by_itself, &tables, decisions, callers).await?;
+    let in_groups = file(&folder.path().join("in_groups.db"), &tables).await?.connect().await?;
+    let in_groups = write(in_groups, tables, decisions, callers).await?;
+    Ok(Bare { decisions, by_itself, in_groups })
+}
+
+/// Makes a file of the same tables and indexes.
+async fn file(path: &Path, tables: &[Table]) -> anyhow::Result<SqliteConnectOptions> {
+    let options = SqliteConnectOptions::new()
+        .filename(path)
         .create_if_missing(true)
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Full)
-        .foreign_keys(false)
-        .connect()
-        .await?;
-    let mut tables = Vec::new();
-    for (name, select) in TABLES {
-        tables.push(copy(&mut daemon, &mut bare, name, select, run).await?);
+        .busy_timeout(Duration::from_mins(1))
+        .foreign_keys(false);
+    let mut made = options.connect().await?;
+    for sql in tables.iter().flat_map(|table| &table.schema) {
+        made.execute(AssertSqlSafe(sql.clone())).await.context("a table of the store")?;
     }
-    daemon.close().await?;
-    let decisions = tables.iter().map(|table| table.rows.len()).min().unwrap_or_default();
-    anyhow::ensure!(decisions > 0, "the store holds nothing of this run");
-    let took = write(bare, Arc::new(tables), decisions, callers).await?;
-    Ok((decisions, took))
+    made.close().await?;
+    Ok(options)
 }
 
-/// Makes the table with its indexes, and reads the run's rows.
+/// Reads the run's rows.
 async fn copy(
     daemon: &mut SqliteConnection,
-    bare: &mut SqliteConnection,
     name: &'static str,
     select: &'static str,
     run: u128,
 ) -> anyhow::Result<Table> {
     let schema = "select sql from sqlite_master where tbl_name = $1 and sql is not null \
                   order by type desc";
-    for row in sqlx::query(schema).bind(name).fetch_all(&mut *daemon).await? {
-        let sql: String = row.try_get("sql")?;
-        bare.execute(AssertSqlSafe(sql)).await.context("a table of the store")?;
-    }
+    let schema = sqlx::query_scalar(schema).bind(name).fetch_all(&mut *daemon).await?;
     let found = sqlx::query(select).bind(format!("load-{run}-%")).fetch_all(&mut *daemon).await?;
     let columns: Vec<&str> = found
         .first()
         .map(|row| row.columns().iter().map(Column::name).collect())
         .unwrap_or_default();
     let rows = found.iter().map(values).collect::<anyhow::Result<_>>()?;
-    Ok(Table { name, columns: columns.join(", "), rows })
+    Ok(Table { name, schema, columns: columns.join(", "), rows })
 }
 
 fn values(row: &SqliteRow) -> anyhow::Result<Vec<Value>> {
@@ -112,6 +127,65 @@ fn values(row: &SqliteRow) -> anyhow::Result<Vec<Value>> {
             })
         })
         .collect()
+}
+
+/// Each caller with a connection of its own, and one decision's rows in one transaction.
+async fn alone(
+    file: &SqliteConnectOptions,
+    tables: &Arc<Vec<Table>>,
+    decisions: usize,
+    callers: usize,
+) -> anyhow::Result<Duration> {
+    let next = Arc::new(AtomicUsize::new(0));
+    let mut connections = Vec::new();
+    for _ in 0..callers {
+        connections.push(file.connect().await?);
+    }
+    let began = Instant::now();
+    let mut working = tokio::task::JoinSet::new();
+    for mut connection in connections {
+        let (tables, next) = (Arc::clone(tables), Arc::clone(&next));
+        working.spawn(async move {
+            loop {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                if at >= decisions {
+                    return Ok::<_, anyhow::Error>(());
+                }
+                let mut work = connection.begin_with("begin immediate").await?;
+                put(&mut work, &tables, &[at]).await?;
+                work.commit().await?;
+            }
+        });
+    }
+    while let Some(caller) = working.join_next().await {
+        caller??;
+    }
+    Ok(began.elapsed())
+}
+
+/// Inserts the rows of those decisions, with one statement for each table.
+async fn put(
+    work: &mut SqliteConnection,
+    tables: &[Table],
+    decisions: &[usize],
+) -> anyhow::Result<()> {
+    for table in tables {
+        let mut insert =
+            QueryBuilder::<Sqlite>::new(format!("insert into {} ({}) ", table.name, table.columns));
+        let rows = decisions.iter().filter_map(|at| table.rows.get(*at));
+        insert.push_values(rows, |mut row, values| {
+            for value in values.clone() {
+                match value {
+                    Value::Null => row.push_bind(None::<i64>),
+                    Value::Number(number) => row.push_bind(number),
+                    Value::Text(text) => row.push_bind(text),
+                    Value::Bytes(bytes) => row.push_bind(bytes),
+                };
+            }
+        });
+        insert.build().execute(&mut *work).await?;
+    }
+    Ok(())
 }
 
 async fn write(
@@ -165,24 +239,8 @@ async fn drain(
             group.push(job);
         }
         let mut work = bare.begin().await?;
-        for table in tables.iter() {
-            let mut insert = QueryBuilder::<Sqlite>::new(format!(
-                "insert into {} ({}) ",
-                table.name, table.columns
-            ));
-            let rows = group.iter().filter_map(|(at, _)| table.rows.get(*at));
-            insert.push_values(rows, |mut row, values| {
-                for value in values.clone() {
-                    match value {
-                        Value::Null => row.push_bind(None::<i64>),
-                        Value::Number(number) => row.push_bind(number),
-                        Value::Text(text) => row.push_bind(text),
-                        Value::Bytes(bytes) => row.push_bind(bytes),
-                    };
-                }
-            });
-            insert.build().execute(&mut *work).await?;
-        }
+        let decisions: Vec<usize> = group.iter().map(|(at, _)| *at).collect();
+        put(&mut work, &tables, &decisions).await?;
         work.commit().await?;
         for (_, done) in group {
             anyhow::ensure!(done.send(()).is_ok(), "a caller ended");
