@@ -42,7 +42,7 @@ const SEQUENCES: &str = "COUNTERSIGN_SEQUENCES";
 const SEQUENCE: &str = "COUNTERSIGN_SEQUENCE";
 
 /// How many are played of each part.
-const IN_A_PART: u64 = 1_000;
+const IN_A_PART: u64 = 5_000;
 /// The seed of the first one.
 const FIRST: u64 = 20_261_130;
 /// How many must be played for everything to have happened.
