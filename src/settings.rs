@@ -10,6 +10,9 @@ use chrono_tz::Tz;
 use config::{Config, Environment, File, FileFormat};
 use serde::{Deserialize, Deserializer, de};
 
+/// What the name of each variable begins with that sets something.
+const VARIABLES: &str = "COUNTERSIGN__";
+
 /// Everything that can be set.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -224,6 +227,13 @@ pub enum SettingsError {
     Missing(PathBuf),
     #[error("the configuration `{}` cannot be used: {problem}", file.display())]
     Unfit { file: PathBuf, problem: String },
+    /// The file alone can be used.
+    #[error(
+        "the environment variable {} cannot be used beside the configuration `{}`: {problem}",
+        names.join(", or "),
+        file.display()
+    )]
+    Environment { names: Vec<String>, file: PathBuf, problem: String },
     #[error("`{key}` in `{}` names `{}`, which cannot be read", file.display(), path.display())]
     File {
         key: &'static str,
@@ -237,24 +247,46 @@ pub enum SettingsError {
 impl Settings {
     /// Reads the file and the environment.
     pub fn load(file: &Path) -> Result<Self, SettingsError> {
+        let set = std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+            .filter(|(name, _)| name.starts_with(VARIABLES))
+            .collect();
+        Self::load_with(file, &set)
+    }
+
+    fn load_with(file: &Path, set: &BTreeMap<String, String>) -> Result<Self, SettingsError> {
         if !file.is_file() {
             return Err(SettingsError::Missing(file.to_owned()));
         }
-        let unfit = |problem: String| SettingsError::Unfit { file: file.to_owned(), problem };
+        Self::of(file, set).map_err(|problem| {
+            let file = file.to_owned();
+            let names = blamed(&file, set);
+            if names.is_empty() {
+                SettingsError::Unfit { file, problem }
+            } else {
+                SettingsError::Environment { names, file, problem }
+            }
+        })
+    }
+
+    /// What the file and those variables say, or what is wrong with it.
+    fn of(file: &Path, set: &BTreeMap<String, String>) -> Result<Self, String> {
+        let said = set.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
         let environment = Environment::with_prefix("COUNTERSIGN")
             .prefix_separator("__")
             .separator("__")
-            .try_parsing(true);
+            .try_parsing(true)
+            .source(Some(said));
         let settings: Self = Config::builder()
             .add_source(File::from(file).format(FileFormat::Toml))
             .add_source(environment)
             .build()
             .and_then(Config::try_deserialize)
-            .map_err(|fault| unfit(fault.to_string()))?;
-        let absolute = std::path::absolute(file).map_err(|fault| unfit(fault.to_string()))?;
+            .map_err(|fault| fault.to_string())?;
+        let absolute = std::path::absolute(file).map_err(|fault| fault.to_string())?;
         let folder = absolute.parent().map(Path::to_owned).unwrap_or_default();
         let settings = Self { folder, file: absolute, ..settings };
-        settings.check().map_err(unfit)?;
+        settings.check()?;
         Ok(settings)
     }
 
@@ -364,6 +396,21 @@ impl Settings {
     }
 }
 
+/// The variables with which, each alone, the file cannot be used; where each is right alone, all of
+/// them. None where the file cannot be used by itself.
+fn blamed(file: &Path, set: &BTreeMap<String, String>) -> Vec<String> {
+    if set.is_empty() || Settings::of(file, &BTreeMap::new()).is_err() {
+        return Vec::new();
+    }
+    let is_wrong = |name: &&String| {
+        let alone = set.iter().filter(|(other, _)| other == name);
+        let alone = alone.map(|(name, value)| (name.clone(), value.clone())).collect();
+        Settings::of(file, &alone).is_err()
+    };
+    let wrong: Vec<String> = set.keys().filter(is_wrong).cloned().collect();
+    if wrong.is_empty() { set.keys().cloned().collect() } else { wrong }
+}
+
 /// Reads a duration like `8d`, `12h` or `90s`.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
     let parsed = humantime::parse_duration(text).map_err(|fault| fault.to_string())?;
@@ -446,6 +493,35 @@ mod tests {
             "10m",
         );
         refused(("[keys]", "[approvals]\ncooling_off = \"soon\"\n[keys]"), "soon");
+    }
+
+    #[test]
+    fn a_variable_that_is_wrong_is_named_and_not_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("countersign.toml");
+        let load = |text: &str, set: &[(&str, &str)]| {
+            std::fs::write(&file, text).unwrap();
+            let set = set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+            Settings::load_with(&file, &set.collect()).map_err(|fault| fault.to_string())
+        };
+        let listen = ("COUNTERSIGN__SERVER__LISTEN", "127.0.0.1:9000");
+        assert_eq!(load(GOOD, &[listen]).unwrap().server.listen.port(), 9000);
+        for wrong in [
+            ("COUNTERSIGN__SERVER__LISTENN", "1"),
+            ("COUNTERSIGN__SERVER__LISTEN", "nowhere"),
+            ("COUNTERSIGN__COLOUR", "red"),
+            ("COUNTERSIGN__LIMITS__READS_PER_MINUTE", "0"),
+        ] {
+            let fault = load(GOOD, &[wrong, ("COUNTERSIGN__POLICY__DIR", "rules")]).unwrap_err();
+            assert!(fault.contains(&format!("environment variable {} ", wrong.0)), "{fault}");
+        }
+        // Two that are right alone, and do not go together.
+        let together =
+            [("COUNTERSIGN__ERP__CALL_DEADLINE", "10m"), ("COUNTERSIGN__VOP__KIND", "none")];
+        assert!(load(GOOD, &together).is_ok());
+        // Where the file is wrong by itself, it is the file.
+        let fault = load(&GOOD.replace("[keys]", "[kees]"), &[listen]).unwrap_err();
+        assert!(fault.contains("the configuration `"), "{fault}");
     }
 
     #[test]
