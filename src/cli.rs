@@ -126,6 +126,11 @@ pub fn say(line: impl std::fmt::Display) -> anyhow::Result<()> {
     writeln!(std::io::stdout(), "{line}").context("standard output")
 }
 
+/// Says what was done all the same, and may not be what was meant.
+fn warn(line: impl std::fmt::Display) -> anyhow::Result<()> {
+    writeln!(std::io::stderr(), "countersign: {line}").context("standard error")
+}
+
 /// Who works on the command line, for receipts.
 const OPERATOR: &str = "operator";
 

@@ -2,15 +2,16 @@
 
 use anyhow::{Context, bail};
 use clap::Subcommand;
+use countersign_erp_source::{CompanyId, VendorId};
 
-use super::{OPERATOR, say, table};
+use super::{OPERATOR, say, table, warn};
 use crate::ap::adoption;
 use crate::app::{App, Base};
 use crate::domain::names::FreezeId;
 use crate::gateway::freeze;
 use crate::settings::Settings;
-use crate::store::Role;
 use crate::store::freezes::FreezeScope;
+use crate::store::{Role, baseline};
 
 /// The cause after which the ERP's orders are taken over before anything is paid again.
 const STORE_BEHIND: &str = "store_behind";
@@ -78,8 +79,25 @@ async fn add(base: &Base, scope: FreezeScope, reason: &str) -> anyhow::Result<()
         bail!("the configuration has no company `{company}`");
     }
     let (randomness, now) = (base.randomness.as_ref(), base.clock.now());
-    let id = freeze::add(&base.store, randomness, scope, reason, OPERATOR, now).await?;
-    say(id)
+    let id = freeze::add(&base.store, randomness, scope.clone(), reason, OPERATOR, now).await?;
+    say(id)?;
+    // The freeze comes first, and stands: the store need not know every vendor that the ERP has.
+    if let FreezeScope::Vendor { company, vendor } = &scope
+        && !is_known(base, company, vendor).await?
+    {
+        warn(format!(
+            "the freeze stands, but Countersign has never seen a vendor `{vendor}` in `{company}`: if \
+             the id is wrong, nothing is stopped; look at it in the ERP, or freeze the company"
+        ))?;
+    }
+    Ok(())
+}
+
+async fn is_known(base: &Base, company: &str, vendor: &str) -> anyhow::Result<bool> {
+    let (Ok(company), Ok(vendor)) = (CompanyId::new(company), VendorId::new(vendor)) else {
+        return Ok(false);
+    };
+    Ok(base.store.ask(baseline::is_known(&company, &vendor)).await?)
 }
 
 async fn list(base: &Base) -> anyhow::Result<()> {

@@ -1,6 +1,6 @@
 //! The command line as an operator uses it.
 
-use crate::daemon::{Installation, WORLD};
+use crate::daemon::{COMPANY, Installation, WORLD};
 
 #[test]
 fn the_demonstration_plays_by_itself_and_leaves_two_payments() {
@@ -132,6 +132,21 @@ fn vendors_are_adopted_once() {
     let output = installation.run(&adopt, "");
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stderr).contains("adopted before"));
+}
+
+#[test]
+fn a_freeze_of_a_vendor_that_nobody_has_seen_stands_and_is_told() {
+    let installation = Installation::new();
+    installation.ok(&["vendors", "adopt", "--company", COMPANY], "");
+    for (vendor, is_known) in [("V-100", true), ("V-999", false)] {
+        let arguments =
+            ["freeze", "add", "--company", COMPANY, "--vendor", vendor, "--reason", "a call"];
+        let output = installation.run(&arguments, "");
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{error}");
+        assert_eq!(error.contains("has never seen a vendor `V-999`"), !is_known, "{error}");
+    }
+    assert_eq!(installation.ok(&["freeze", "list"], "").matches("a call").count(), 2);
 }
 
 #[test]
