@@ -5,6 +5,7 @@
 mod erp;
 mod kept;
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -28,7 +29,7 @@ pub struct Finding {
     /// What there is to say of it, or what is wrong, each by itself.
     pub says: Vec<String>,
     /// What to do, where what is wrong does not say it itself.
-    pub to_do: Option<&'static str>,
+    pub to_do: Option<Cow<'static, str>>,
     /// Whether it is as it must be.
     pub is_ok: bool,
 }
@@ -42,8 +43,8 @@ impl Finding {
         Self { what: what.into(), says: vec![problem.into()], to_do: None, is_ok: false }
     }
 
-    fn mended_by(self, to_do: &'static str) -> Self {
-        Self { to_do: Some(to_do), ..self }
+    fn mended_by(self, to_do: impl Into<Cow<'static, str>>) -> Self {
+        Self { to_do: Some(to_do.into()), ..self }
     }
 
     /// Something that cannot be looked at before something else is mended.

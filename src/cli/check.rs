@@ -33,7 +33,7 @@ fn table(found: &[Finding]) -> Vec<String> {
     let mut lines = vec![line("WHAT", "STATE", "WHAT IS SO, AND WHAT TO DO")];
     for finding in found {
         let mut says: Vec<String> = finding.says.iter().flat_map(|text| wrap(text, said)).collect();
-        if let Some(to_do) = finding.to_do {
+        if let Some(to_do) = &finding.to_do {
             says.extend(wrap(&format!("To do: {to_do}."), said));
         }
         let state = if finding.is_ok { "ok" } else { "wrong" };
@@ -67,7 +67,7 @@ mod tests {
 
     fn finding(what: &str, is_ok: bool, says: &[&str], to_do: Option<&'static str>) -> Finding {
         let says = says.iter().map(|text| (*text).to_owned()).collect();
-        Finding { what: what.to_owned(), says, to_do, is_ok }
+        Finding { what: what.to_owned(), says, to_do: to_do.map(Into::into), is_ok }
     }
 
     #[test]

@@ -184,10 +184,21 @@ fn one_thing_that_is_wrong_hides_no_other() {
             ("checkpoint", "cannot be believed"),
         ],
     );
+    // What was never there needs a folder, and no copies.
+    wrong_with(
+        &|at| change(at, "checkpoint.txt", "kept/elsewhere/checkpoint.txt"),
+        &[
+            ("store", "not opened, because of the checkpoint"),
+            ("ERP orders", "not looked at"),
+            ("vendors of blue-sparrow", "not looked at"),
+            ("vendors of red-fox", "not looked at"),
+            ("checkpoint", "kept/elsewhere`"),
+        ],
+    );
     wrong_with(
         &|at| change(at, "sqlite://countersign.db", "sqlite://nowhere/countersign.db"),
         &[
-            ("store", "`store.url`: cannot use"),
+            ("store", "mkdir -p"),
             ("ERP orders", "not looked at"),
             ("vendors of blue-sparrow", "not looked at"),
             ("vendors of red-fox", "not looked at"),

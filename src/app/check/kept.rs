@@ -54,10 +54,16 @@ impl<'a> Kept<'a> {
                 return Finding::wrong(what, "not opened, because of the checkpoint");
             }
             Err(Unopened::Refused(fault)) => {
-                return Finding::wrong(what, format!("`store.url`: {}", told(fault.clone()))).mended_by(
-                    "mend what it names; before you change anything in the store keep copies of \
-                     store and checkpoint",
-                );
+                let found = Finding::wrong(what, format!("`store.url`: {}", told(fault.clone())));
+                let url = self.settings.store_url();
+                let path = url.strip_prefix("sqlite://").map(Path::new);
+                return match path.and_then(make_its_folder) {
+                    Some(advice) => found.mended_by(advice),
+                    None => found.mended_by(
+                        "mend what it names; before you change anything in the store keep copies of \
+                         store and checkpoint",
+                    ),
+                };
             }
         };
         match store.touch().await {
@@ -97,10 +103,14 @@ impl<'a> Kept<'a> {
                 newest
             }
             Err(Unopened::Refused(fault)) if is_of_checkpoint(self.settings, fault) => {
-                return Finding::wrong(what, told(fault.clone())).mended_by(
-                    "keep copies of store and checkpoint, then read \"Backup and restore\" in \
-                     docs/OPERATING.md",
-                );
+                let found = Finding::wrong(what, told(fault.clone()));
+                return match path.as_deref().and_then(make_its_folder) {
+                    Some(advice) => found.mended_by(advice),
+                    None => found.mended_by(
+                        "keep copies of store and checkpoint, then read \"Backup and restore\" in \
+                         docs/OPERATING.md",
+                    ),
+                };
             }
             Err(_) => return Finding::hidden(what, "it is compared with the store"),
         };
@@ -113,6 +123,13 @@ impl<'a> Kept<'a> {
             Err(fault) => Finding::wrong(what, told(fault)),
         }
     }
+}
+
+/// What to do where a file has no folder to stand in.
+fn make_its_folder(path: &Path) -> Option<String> {
+    let folder = path.parent().filter(|folder| !folder.exists())?;
+    let folder = folder.display();
+    Some(format!("make the folder: `mkdir -p {folder}`; or name another place"))
 }
 
 fn compare(what: &str, path: &Path, newest: i64) -> Finding {
