@@ -86,7 +86,7 @@ reasons! {
     /// Floor: the bill's total is not the one it was first claimed with.
     FloorTotalChanged = "floor_total_changed", "the bill's total is not the one that its first payment was decided on";
     /// Floor: no call-back carries the change.
-    FloorNoCallback = "floor_no_callback", "no call-back that counts carries this change";
+    FloorNoCallback = "floor_no_callback", "no call-back that counts carries this";
     /// Floor: the number dialled is not a trusted one.
     FloorPhoneUntrusted = "floor_phone_untrusted", "the number that was called is not a trusted one";
     /// Floor: nothing of the vendor's in the ERP is that.
@@ -94,7 +94,7 @@ reasons! {
     /// The vendor has exactly that account.
     AccountOnFile = "account_on_file", "the vendor has this account on file already, and no other";
     /// The vendor said that the change is not its own.
-    CallbackDenied = "callback_denied", "the vendor said on the telephone that the change is not its own";
+    CallbackDenied = "callback_denied", "the vendor said on the telephone that the account is not theirs";
     /// An operation of ours already paid it.
     AlreadyPaid = "already_paid", "the bill was already paid through the gateway";
     /// The ERP has an order for it that this store, restored from a copy, does not know of.
@@ -102,11 +102,11 @@ reasons! {
     /// Another operation for the same thing is under way.
     OperationInProgress = "operation_in_progress", "another operation for the same bill or vendor is under way";
     /// A freeze is in force.
-    Frozen = "frozen", "payments are frozen";
+    Frozen = "frozen", "a freeze of the vendor, the company or everything is in force; nothing is done before it is thawed";
     /// Too many of the mandate's operations wait.
-    TooManyPending = "too_many_pending", "too many operations of this mandate are pending";
+    TooManyPending = "too_many_pending", "too many operations of this mandate, or of this human's own, are pending";
     /// A human rejected the same thing not long ago.
-    RecentlyRejected = "recently_rejected", "a human rejected the same payment within the last 24 hours";
+    RecentlyRejected = "recently_rejected", "a human rejected the same payment or change within the last 24 hours";
     /// A human said no.
     Rejected = "rejected", "a human rejected it";
     /// The ERP did not answer.

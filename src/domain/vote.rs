@@ -20,15 +20,18 @@ pub struct Standing {
 /// Why a human's vote would not count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NoVote {
-    /// The principal's own payment needs somebody else.
-    #[error("the principal of the mandate is not the second person that this needs")]
+    /// What is the principal's own needs somebody else.
+    #[error("whoever granted the mandate, or began this, is not the second person that it needs")]
     SelfApproval,
     /// Who called the vendor is not the second person.
     #[error("whoever called the vendor is not the second person that this needs")]
     Caller,
-    /// The human does not hold the role, or is not the principal whose step-up it is.
-    #[error("this human is not the one whose word is needed")]
+    /// The human does not hold the role.
+    #[error("this takes an approver of the company")]
     NotAnApprover,
+    /// The human is not the principal whose step-up it is, or no accountant any more.
+    #[error("this is a step-up: the principal of the mandate says yes himself, as an accountant")]
+    NotThePrincipal,
 }
 
 /// Who may not be the second person for an operation.
@@ -59,8 +62,9 @@ pub fn may_vote(
         Level::FourEyes if is_principal => Err(NoVote::SelfApproval),
         Level::FourEyes if barred.others.contains(voter) => Err(NoVote::Caller),
         Level::FourEyes if standing.is_approver => Ok(()),
+        Level::StepUp => Err(NoVote::NotThePrincipal),
         // Where nobody is asked, nobody's vote counts.
-        Level::None | Level::StepUp | Level::FourEyes => Err(NoVote::NotAnApprover),
+        Level::None | Level::FourEyes => Err(NoVote::NotAnApprover),
     }
 }
 
@@ -103,8 +107,8 @@ mod tests {
     #[test]
     fn a_step_up_is_the_principals_own() {
         assert_eq!(says(Level::StepUp, "marie", true, false), Ok(()));
-        assert_eq!(says(Level::StepUp, "marie", false, true), Err(NoVote::NotAnApprover));
-        assert_eq!(says(Level::StepUp, "paul", true, true), Err(NoVote::NotAnApprover));
+        assert_eq!(says(Level::StepUp, "marie", false, true), Err(NoVote::NotThePrincipal));
+        assert_eq!(says(Level::StepUp, "paul", true, true), Err(NoVote::NotThePrincipal));
     }
 
     #[test]

@@ -23,7 +23,7 @@ use crate::ids::NoRandomness;
 use crate::receipts::ReceiptKind;
 use crate::store::operations::{self, Reservation};
 use crate::store::votes::{self, NewVote};
-use crate::store::{StoreError, Unit, freezes, people};
+use crate::store::{StoreError, Unit, callbacks, freezes, people};
 
 /// Why a human's word on an operation is not taken.
 #[derive(Debug, thiserror::Error)]
@@ -34,6 +34,9 @@ pub enum ApprovalError {
     /// This human's vote would not count.
     #[error("{0}")]
     NoVote(#[from] NoVote),
+    /// This human could not approve it, and it is not his to end.
+    #[error("whoever could approve this may reject it, its principal, and an admin of the company")]
+    MayNotReject,
     /// It is not pending any more.
     #[error("the operation is {}, and this is not for one that is", .0.code())]
     AlreadyDecided(Status),
@@ -44,7 +47,7 @@ pub enum ApprovalError {
     #[error("the operation is not what was looked at any more; look at it again")]
     Changed,
     /// A freeze is in force.
-    #[error("payments are frozen; nothing is approved until an approver thaws them")]
+    #[error("a freeze is in force; nothing that it stops is approved before it is thawed")]
     Frozen,
     /// The store failed.
     #[error("the store did not answer")]
@@ -143,13 +146,15 @@ impl Gateway {
         limit: u16,
     ) -> Result<Vec<Operation>, StoreError> {
         let (human, company, limit) = (human.clone(), company.clone(), i64::from(limit));
+        let now = self.now();
         self.store()
             .read(move |conn| {
                 Box::pin(async move {
                     let roles = people::roles(conn, &human, &company).await?;
                     let as_whom =
                         (roles.contains(&Role::Accountant), roles.contains(&Role::Approver));
-                    operations::awaiting(conn, &company, &human, as_whom, (&after, limit)).await
+                    let page = (after.as_str(), limit);
+                    operations::awaiting(conn, &company, &human, as_whom, now, page).await
                 })
             })
             .await
@@ -212,9 +217,26 @@ pub(super) async fn visible(
     Ok(Ok((found, roles)))
 }
 
-/// Who may not be the second person for that operation.
-pub(super) fn barred(operation: &Operation) -> Barred<'_> {
-    Barred { principal: &operation.origins.principal, others: &operation.substance.not_by }
+/// Whoever called about what that operation is about: when it was decided last, or since.
+///
+/// INVARIANT (I4): who is not the second person is known by the calls of this moment. A call that came
+/// while the operation waited is in no decision yet.
+pub(super) async fn callers(
+    unit: &mut Unit<'_>,
+    operation: &Operation,
+    now: Timestamp,
+) -> Stored<BTreeSet<Name>> {
+    let mut all = operation.substance.not_by.clone();
+    if let Some(callback) = &operation.substance.callback {
+        let since = callbacks::callers(callback, &operation.id, now);
+        all.extend(unit.conn().ask(since).await?);
+    }
+    Ok(all)
+}
+
+/// Who may not be the second person for that operation, of which these called.
+pub(super) fn barred<'a>(operation: &'a Operation, callers: &'a BTreeSet<Name>) -> Barred<'a> {
+    Barred { principal: &operation.origins.principal, others: callers }
 }
 
 /// What those roles make of a human for a vote.
@@ -249,7 +271,8 @@ async fn cast(unit: &mut Unit<'_>, ballot: &Ballot) -> Undone<Operation> {
         Ok(found) => found,
         Err(refusal) => return Ok(Err(refusal)),
     };
-    if let Err(refusal) = may_be_cast(&found, &roles, ballot) {
+    let callers = callers(unit, &found, ballot.now).await?;
+    if let Err(refusal) = may_be_cast(&found, &callers, &roles, ballot) {
         return Ok(Err(refusal));
     }
     let counterparty = found.substance.counterparty.as_deref().unwrap_or_default();
@@ -281,12 +304,13 @@ async fn cast(unit: &mut Unit<'_>, ballot: &Ballot) -> Undone<Operation> {
 
 fn may_be_cast(
     found: &Operation,
+    callers: &BTreeSet<Name>,
     roles: &BTreeSet<Role>,
     ballot: &Ballot,
 ) -> Result<(), ApprovalError> {
     // Where nobody was asked, nobody's vote is refused for who he is.
     if found.level != Level::None {
-        may_vote(found.level, barred(found), &ballot.human, standing_of(roles))?;
+        may_vote(found.level, barred(found, callers), &ballot.human, standing_of(roles))?;
     }
     still_pending(found, ballot.now)?;
     if found.substance.hash.as_deref() != Some(&*ballot.hash) {
@@ -306,12 +330,11 @@ async fn reject(
         Ok(found) => found,
         Err(refusal) => return Ok(Err(refusal)),
     };
-    let principal = &found.origins.principal;
-    let may = human == principal
-        || roles.contains(&Role::Admin)
-        || may_vote(found.level, barred(&found), human, standing_of(&roles)).is_ok();
-    if !may {
-        return Ok(Err(NoVote::NotAnApprover.into()));
+    let callers = callers(unit, &found, now).await?;
+    let could = may_vote(found.level, barred(&found, &callers), human, standing_of(&roles));
+    let may = human == &found.origins.principal || roles.contains(&Role::Admin);
+    if could.is_err() && !may {
+        return Ok(Err(ApprovalError::MayNotReject));
     }
     if let Err(refusal) = still_pending(&found, now) {
         return Ok(Err(refusal));

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use countersign_erp_source::Timestamp;
 
-use super::approval::{ApprovalError, barred, standing_of, visible};
+use super::approval::{ApprovalError, barred, callers, standing_of, visible};
 use super::pack::{Booking, Found, Sent};
 use super::proposals::EXECUTING_WAIT;
 use super::settling::{Settled, write_down};
@@ -80,11 +80,11 @@ impl Gateway {
             reason: reason.to_owned(),
             now: self.now(),
         };
-        let (who, which) = (word.human.clone(), word.id.clone());
+        let (who, which, now) = (word.human.clone(), word.id.clone(), word.now);
         let asked = self.store().write_or_undo(move |unit| {
-            Box::pin(
-                async move { Ok(may_settle(unit, &who, &which).await?.map_err(ByHandError::from)) },
-            )
+            Box::pin(async move {
+                Ok(may_settle(unit, &who, &which, now).await?.map_err(ByHandError::from))
+            })
         });
         let operation = asked.await??.value;
         if let Some(attempt) = self.open_attempt(&operation).await?
@@ -127,13 +127,15 @@ async fn may_settle(
     unit: &mut Unit<'_>,
     human: &Name,
     id: &OperationId,
+    now: Timestamp,
 ) -> Stored<Result<Operation, ApprovalError>> {
     let (found, roles) = match visible(unit, human, id).await? {
         Ok(found) => found,
         Err(refusal) => return Ok(Err(refusal)),
     };
     // The same two persons as for four eyes, whatever level it was decided at.
-    let may = may_vote(Level::FourEyes, barred(&found), human, standing_of(&roles));
+    let callers = callers(unit, &found, now).await?;
+    let may = may_vote(Level::FourEyes, barred(&found, &callers), human, standing_of(&roles));
     Ok(match may {
         Err(refusal) => Err(refusal.into()),
         Ok(()) if found.status != Status::Unknown => {
@@ -144,7 +146,7 @@ async fn may_settle(
 }
 
 async fn take_word(unit: &mut Unit<'_>, word: &Word) -> Stored<Result<Operation, ByHandError>> {
-    let before = match may_settle(unit, &word.human, &word.id).await? {
+    let before = match may_settle(unit, &word.human, &word.id, word.now).await? {
         Ok(before) => before,
         Err(refusal) => return Ok(Err(refusal.into())),
     };

@@ -176,7 +176,8 @@ impl From<ApprovalError> for Problem {
             ApprovalError::NotFound => Self::not_found(),
             ApprovalError::NoVote(NoVote::SelfApproval) => refused(Code::SELF_APPROVAL),
             ApprovalError::NoVote(NoVote::Caller) => refused(Code::CALLER_CANNOT_APPROVE),
-            ApprovalError::NoVote(NoVote::NotAnApprover) => refused(Code::NOT_AN_APPROVER),
+            ApprovalError::NoVote(NoVote::NotAnApprover | NoVote::NotThePrincipal)
+            | ApprovalError::MayNotReject => refused(Code::NOT_AN_APPROVER),
             ApprovalError::AlreadyDecided(_) => refused(Code::ALREADY_DECIDED),
             ApprovalError::Expired => refused(Code::APPROVAL_EXPIRED),
             ApprovalError::Changed => refused(Code::OPERATION_CHANGED),

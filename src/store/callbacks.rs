@@ -199,6 +199,24 @@ pub async fn about(
     conn.fetch_all(sql, &args).await?.iter().map(from_row).collect()
 }
 
+/// Everybody who made a call that counts at that moment about the account that this one is about: none
+/// of them is the second person.
+pub fn callers(
+    id: &CallbackId,
+    operation: &OperationId,
+    now: Timestamp,
+) -> Question<BTreeSet<Name>> {
+    let sql = select!(
+        "where (company, vendor, new_iban) in \
+         (select company, vendor, new_iban from callback where id = $1) order by called_at, id"
+    );
+    let operation = operation.clone();
+    Question::of(sql, [id.as_str().into()], move |rows| {
+        let all: Vec<Callback> = rows.iter().map(from_row).collect::<Result<_, _>>()?;
+        Ok(standing(&all, &operation, now).1)
+    })
+}
+
 /// All call-backs of that vendor, the oldest first, at most `limit` of the newest.
 pub async fn of_vendor(
     conn: &mut Conn<'_>,

@@ -170,19 +170,26 @@ pub fn count_own_pending(company: &CompanyId, human: &Name) -> Question<i64> {
 }
 
 /// Pending operations of that company after that id that `human` may approve by the roles given:
-/// step-ups of the own mandates, four eyes for the mandates of others.
+/// step-ups of the own mandates, four eyes for the mandates of others about which he made no call that
+/// counts.
 pub async fn awaiting(
     conn: &mut Conn<'_>,
     company: &CompanyId,
     human: &Name,
     (as_accountant, as_approver): (bool, bool),
+    now: Timestamp,
     (after, limit): (&str, i64),
 ) -> Result<Vec<Operation>, StoreError> {
     let sql = select!(
         "where company = $1 and status = 'pending' and id > $2 \
          and (($3 = 1 and level = 1 and principal = $4) \
          or ($5 = 1 and level = 2 and principal <> $4 \
-         and replace(not_by, $7, '') = not_by)) \
+         and replace(not_by, $7, '') = not_by and not exists (select 1 from callback mine \
+         join callback rested on rested.id = operation.callback \
+         and rested.company = mine.company and rested.vendor = mine.vendor \
+         and rested.new_iban = mine.new_iban where mine.caller = $4 \
+         and mine.state in ('open', 'spent') \
+         and (mine.state = 'open' or mine.operation = operation.id) and mine.expires_at > $8))) \
          order by id limit $6"
     );
     let args = [
@@ -194,6 +201,7 @@ pub async fn awaiting(
         limit.into(),
         // A name holds no quote.
         format!("\"{human}\"").into(),
+        now.as_millis().into(),
     ];
     conn.fetch_all(sql, &args).await?.iter().map(from_row).collect()
 }

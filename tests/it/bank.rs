@@ -212,6 +212,28 @@ async fn the_one_who_called_never_approves_even_as_an_approver() {
 }
 
 #[tokio::test]
+async fn who_calls_while_a_change_waits_does_not_approve_it() {
+    let bank = Bank::new().await;
+    bank.called(NEW).await;
+    let pending = bank.ask("k1", NEW).await;
+    let paul = bank.daemon().sign_in("paul").await;
+    let waiting = async || paul.get("/v1/approvals").await.json["items"].clone();
+    assert_eq!(waiting().await.as_array().unwrap().len(), 1);
+    let also = call(&paul, "V-100", &confirmed(NEW)).await;
+    assert_eq!(also.json["counts"], json!(true), "{}", also.json);
+    assert_eq!(waiting().await, json!([]), "what he cannot approve does not wait for him");
+    approve(&paul, &pending).await.is_problem(403, "caller_cannot_approve");
+    let seen = paul.get(&format!("/v1/operations/{}", pending.text("/id"))).await;
+    assert_eq!(seen.json["approval"]["granted_by"], json!([]), "{}", seen.json);
+    reject(&paul, &pending, "no").await.is_problem(403, "not_an_approver");
+    // Who may not approve it is another one now, and so is what is approved.
+    let olga = bank.daemon().sign_in("olga").await;
+    let looked_at_again = approve(&olga, &pending).await;
+    is_pending(&looked_at_again, "four_eyes");
+    approve(&olga, &looked_at_again).await.is_executed();
+}
+
+#[tokio::test]
 async fn a_call_back_is_spent_once_and_for_one_account() {
     let bank = Bank::new().await;
     bank.called(NEW).await;

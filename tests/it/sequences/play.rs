@@ -323,7 +323,8 @@ impl Play<'_> {
         let (word, is_over) = match refused {
             ApprovalError::NoVote(NoVote::SelfApproval) => ("self_approval", false),
             ApprovalError::NoVote(NoVote::Caller) => ("caller_cannot_approve", false),
-            ApprovalError::NoVote(NoVote::NotAnApprover) => ("not_an_approver", false),
+            ApprovalError::NoVote(NoVote::NotAnApprover | NoVote::NotThePrincipal)
+            | ApprovalError::MayNotReject => ("not_an_approver", false),
             ApprovalError::AlreadyDecided(_) => ("already_decided", true),
             ApprovalError::Expired => ("approval_expired", true),
             ApprovalError::Changed => ("operation_changed", false),
