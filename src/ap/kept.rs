@@ -151,7 +151,7 @@ fn gone(what: &'static str) -> StoreError {
 }
 
 fn what_came_of(account: &BaselineAccount) -> &str {
-    account.note.as_deref().unwrap_or("verified")
+    account.note.as_deref().unwrap_or(baseline::VERIFIED)
 }
 
 /// A change that the ERP made: the old account is on file no more, the new one is verified, and as old
@@ -271,7 +271,7 @@ async fn phone_confirmed(unit: &mut Unit<'_>, done: &Done<'_>) -> Result<(), Sto
     let before = known.phones.iter().find(as_decided).ok_or_else(|| gone("phone"))?;
     let confirmed = BaselinePhone { confirmed_at: Some(keeping.now()), ..before.clone() };
     baseline::observe_phone(keeping.unit.conn(), &keeping.company, &confirmed).await?;
-    let event = keeping.event(&order.vendor, None, "phone confirmed");
+    let event = keeping.event(&order.vendor, None, baseline::PHONE_CONFIRMED);
     keeping.note(Event { after: Some(order.number.clone()), ..event }).await?;
     keeping.receipt(serde_json::json!({
         "phone": order.number, "phone_kind": order.phone, "vendor": order.vendor,

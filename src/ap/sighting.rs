@@ -7,12 +7,14 @@ use uuid::Uuid;
 
 use super::Ports;
 use super::baseline::{self, Comparison};
+use super::phones;
 use crate::domain::names::{AlarmId, EventId};
 use crate::gateway::pack::raise_alarm;
 use crate::ids;
 use crate::receipts::{Receipt, ReceiptKind};
 use crate::store::baseline::{
     self as kept, AccountStatus, BaselineAccount, BaselinePhone, Event, FROM_COMPARING, Known,
+    MOBILE_CHANGED, PHONE_CHANGED,
 };
 use crate::store::freezes::Alarm;
 use crate::store::{Questions, StoreError, Unit, latest_moment};
@@ -196,7 +198,7 @@ async fn keep(
     }
     unit.receipt(receipt(seen, known, found))?;
     if found.new_vendor.is_none() {
-        let detail = in_words(seen, found, &events);
+        let detail = in_words(seen, known, found, &events);
         let raised = Alarm {
             id: alarm,
             kind: CHANGED_IN_ERP.to_owned(),
@@ -249,15 +251,15 @@ fn events(seen: Seen<'_>, known: &Known, found: &Comparison, number: Uuid) -> Ve
     }
     for phone in &found.observed_phones {
         let before = known.phones.iter().find(|before| before.kind == phone.kind);
-        let what = format!("{} changed in the ERP", phone.kind);
+        let what = if phone.kind == kept::MOBILE { MOBILE_CHANGED } else { PHONE_CHANGED };
         let number = |phone: &BaselinePhone| phone.number.clone();
-        add(None, &what, before.map(number), Some(number(phone)));
+        add(None, what, before.map(number), Some(number(phone)));
     }
     made
 }
 
 /// What happened and what to do, for the people of the company.
-fn in_words(seen: Seen<'_>, found: &Comparison, events: &[Event]) -> String {
+fn in_words(seen: Seen<'_>, known: &Known, found: &Comparison, events: &[Event]) -> String {
     let vendor = seen.shown.id();
     let who = match (&seen.told.by, seen.told.at) {
         (Some(by), Some(at)) => format!(" (by {by}, {at})"),
@@ -272,17 +274,56 @@ fn in_words(seen: Seen<'_>, found: &Comparison, events: &[Event]) -> String {
             None => event.what.clone(),
         })
         .collect();
+    let mut said = format!("vendor {vendor} was changed in the ERP{who}: {}.", happened.join("; "));
     let stops_paying = found.disputed.is_some()
         || found.observed.iter().any(|account| account.status == AccountStatus::ChangedInErp);
-    let next = if stops_paying {
-        "It is not paid until somebody has called the vendor, on a number that was on file before, \
-         and a second person has confirmed the account (bank-confirmations). If nobody of yours \
-         made the change, take it back in the ERP first."
-    } else {
-        "Nobody calls the vendor back on the new number before it is confirmed by four eyes \
-         (phone-confirmations); payments to the account on file go on."
+    if stops_paying {
+        said.push_str(
+            " It is not paid until somebody has called the vendor, on a number that was on file \
+             before, and a second person has confirmed the account (bank-confirmations). If nobody \
+             of yours made the change, take it back in the ERP first.",
+        );
+    }
+    for phone in &found.observed_phones {
+        let before = known.phones.iter().find(|before| before.kind == phone.kind);
+        said.push_str(&phone_in_words(before, phone));
+    }
+    if !stops_paying {
+        said.push_str(" Payments to the account on file go on.");
+    }
+    said
+}
+
+/// What became of a number, and what can be done about it.
+fn phone_in_words(before: Option<&BaselinePhone>, now: &BaselinePhone) -> String {
+    let (kind, number) = (now.kind, &now.number);
+    let before = before.filter(|before| !before.number.is_empty());
+    let became = match before {
+        Some(before) if phones::same(&before.number, number) => {
+            let since = before.since;
+            return format!(
+                " The {kind} number {number} was on file since {since}; somebody changed it and put \
+                 it back. Nobody calls the vendor back on it before it is confirmed by four eyes \
+                 (phone-confirmations)."
+            );
+        }
+        Some(before) => format!("was {}, on file since {}", before.number, before.since),
+        None => "was none".to_owned(),
     };
-    format!("vendor {vendor} was changed in the ERP{who}: {}. {next}", happened.join("; "))
+    let confirmed = "before it is confirmed by four eyes (phone-confirmations)";
+    let is_now = if number.is_empty() {
+        "now there is none".to_owned()
+    } else {
+        format!("now it is {number}. Nobody calls the vendor back on that one {confirmed}")
+    };
+    let back = before.map_or_else(String::new, |before| {
+        format!(
+            " If nobody of yours made the change, put {} back in the ERP and have four eyes confirm \
+             it (phone-confirmations), or call on another number that was on file before.",
+            before.number
+        )
+    });
+    format!(" The {kind} number {became}; {is_now}.{back}")
 }
 
 fn receipt(seen: Seen<'_>, known: &Known, found: &Comparison) -> Receipt {

@@ -1,13 +1,16 @@
 //! A vendor's details: how they change, and how what changed elsewhere becomes the baseline again.
 //!
 //! A change rests on a call-back ([`callback`]); [`account`] is the new bank account, whether it is to
-//! be written to the ERP or is there already; [`phone`] the number that is called.
+//! be written to the ERP or is there already; [`phone`] the number that is called; `before` what was on
+//! file before somebody edited it.
 
 pub mod account;
+mod before;
 pub mod callback;
 pub(super) mod denied;
 pub mod history;
 pub mod phone;
+mod whom;
 
 use countersign_erp_source::{CompanyId, Vendor, VendorId};
 

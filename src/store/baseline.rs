@@ -17,12 +17,30 @@ pub const FROM_COMPARING: &str = "compared";
 pub const FROM_OPERATION: &str = "operation";
 /// From where an event is known: a call-back.
 pub const FROM_CALLBACK: &str = "callback";
+/// What an event says of an account that was vouched for.
+pub const VERIFIED: &str = "verified";
+/// What an event says of a main number that is another one.
+pub const PHONE_CHANGED: &str = "phone changed in the ERP";
+/// What an event says of a mobile number that is another one.
+pub const MOBILE_CHANGED: &str = "mobile changed in the ERP";
+/// What an event says of a number that was vouched for.
+pub const PHONE_CONFIRMED: &str = "phone confirmed";
 
 macro_rules! select_account {
     ($rest:literal) => {
         concat!(
             "select account, vendor, number, active, since, status, reowned, note, place, ",
             "erp_since, operation from baseline_account ",
+            $rest
+        )
+    };
+}
+
+macro_rules! select_event {
+    ($rest:literal) => {
+        concat!(
+            "select id, vendor, account, what, before, after, at, seen_at, by_whom, source, ",
+            "operation from baseline_event where company = $1 and vendor = $2 ",
             $rest
         )
     };
@@ -166,7 +184,7 @@ pub struct Event {
     pub seen_at: Timestamp,
     /// Who, as far as it is known.
     pub by: Option<String>,
-    /// Where it is known from: `erp_log`, `compared`, `operation`.
+    /// Where it is known from: `erp_log`, `compared`, `operation`, `callback`.
     pub source: &'static str,
     /// The operation of ours that did it.
     pub operation: Option<String>,
@@ -319,14 +337,50 @@ pub async fn events(
     vendor: &VendorId,
     limit: i64,
 ) -> Result<Vec<Event>, StoreError> {
-    let sql = "select id, vendor, account, what, before, after, at, seen_at, by_whom, source, \
-               operation from baseline_event where company = $1 and vendor = $2 \
-               order by seen_at desc, id desc limit $3";
+    let sql = select_event!("order by seen_at desc, id desc limit $3");
     let args = [company.as_str().into(), vendor.as_str().into(), limit.into()];
     let mut found: Vec<Event> =
         conn.fetch_all(sql, &args).await?.iter().map(event_from_row).collect::<Result<_, _>>()?;
     found.reverse();
     Ok(found)
+}
+
+/// The first edit in the ERP of that account since it was vouched for last, and the newest one.
+pub fn edits(
+    company: &CompanyId,
+    vendor: &str,
+    account: &str,
+) -> impl Questions<Answer = (Option<Event>, Option<Event>)> + use<> {
+    let first = select_event!(
+        "and account = $3 and source = $4 and seen_at > (select coalesce(max(kept.seen_at), -1) \
+         from baseline_event as kept where kept.company = $1 and kept.vendor = $2 \
+         and kept.account = $3 and kept.source = $5 and kept.what = $6) \
+         order by seen_at, id limit 1"
+    );
+    let newest =
+        select_event!("and account = $3 and source = $4 order by seen_at desc, id desc limit 1");
+    let of = [company.as_str().into(), vendor.into(), account.into(), FROM_COMPARING.into()];
+    let mut since: Vec<Val> = of.clone().into();
+    since.extend([FROM_OPERATION.into(), VERIFIED.into()]);
+    (
+        Question::optional(first, since, event_from_row),
+        Question::optional(newest, of, event_from_row),
+    )
+}
+
+/// What became of a vendor's telephones, the oldest `limit` of it, in order.
+pub fn phone_events(company: &CompanyId, vendor: &VendorId, limit: i64) -> Question<Vec<Event>> {
+    let sql =
+        select_event!("and account is null and what in ($3, $4, $5) order by seen_at, id limit $6");
+    let args = [
+        company.as_str().into(),
+        vendor.as_str().into(),
+        PHONE_CHANGED.into(),
+        MOBILE_CHANGED.into(),
+        PHONE_CONFIRMED.into(),
+        limit.into(),
+    ];
+    Question::all(sql, args, event_from_row)
 }
 
 /// Whether the baseline has that vendor.

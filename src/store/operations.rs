@@ -224,6 +224,29 @@ pub fn was_rejected(
     Question::any(sql, args)
 }
 
+/// Who proposed an action on that thing first, and when, of those with a parameter of exactly that
+/// value, which holds letters and digits only.
+pub fn first_proposed(
+    company: &CompanyId,
+    thing: &str,
+    action: &str,
+    value: &str,
+) -> Question<Option<(Timestamp, String)>> {
+    let sql = "select created_at, principal, agent from operation where company = $1 \
+               and thing = $2 and action = $3 and params like $4 order by created_at, id limit 1";
+    let args = [
+        company.as_str().into(),
+        thing.into(),
+        action.into(),
+        format!("%\"value\":\"{value}\"%").into(),
+    ];
+    Question::optional(sql, args, |row| {
+        let (principal, agent) = (row.text("principal")?, row.text("agent")?);
+        let who = if agent.is_empty() { principal } else { agent };
+        Ok((Timestamp::from_millis(row.int("created_at")?), who))
+    })
+}
+
 /// What went out without a human, or may have, in minor units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Automatic {

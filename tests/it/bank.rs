@@ -5,6 +5,7 @@ mod beginning;
 mod calls;
 mod confirming;
 mod frozen;
+mod requested;
 mod restored;
 mod watched;
 

@@ -7,12 +7,14 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use countersign_erp_source::{
-    BankChange, BesideQuery, ErpCompanyId, Iban, OldAccount, Order as _, Screening, SourceAccount,
-    Vendor, VendorAccount, VopResult,
+    AccountNumber, BankChange, BesideQuery, ErpCompanyId, Iban, OldAccount, Order as _, Screening,
+    SourceAccount, Vendor, VendorAccount, VopResult,
 };
 use serde::{Deserialize, Serialize};
 
+use super::before::{self, FormerPhone, OldAccount as Before};
 use super::callback::{PhoneFacts, phone_facts};
+use super::whom::whom_to_call;
 use super::{bank_of, form, param, resolved_vendor};
 use crate::ap::facts::{Collector, FactKind, missing};
 use crate::ap::invoice_pay::unavailable;
@@ -79,6 +81,8 @@ struct NewAccount {
     /// The oldest call-back that it may rest on.
     callback: Option<Callback>,
     phone: PhoneFacts,
+    /// The numbers that the vendor had before somebody edited them.
+    former: Vec<FormerPhone>,
     resolved: Resolved,
 }
 
@@ -120,7 +124,7 @@ async fn resolve(
     let erp_company = erp.erp_company(company).ok_or_else(unconfigured)?;
     let (vendor, sighting) = resolved_vendor(pack, company, terms).await?;
     let sources = erp.source_accounts(company).await.map_err(|fault| unavailable(&fault))?;
-    let kept = read_kept(pack, asking, &vendor, &sighting, &iban).await?;
+    let kept = read_kept(pack, asking, (kind, &vendor, &iban), &sighting).await?;
     let asked =
         Asked { kind, iban: &iban, reason, fingerprint: pack.ports().keys.fingerprint(&iban) };
     let resolved = resolved(&asked, &erp_company, &vendor, &sighting, &kept);
@@ -135,6 +139,7 @@ async fn resolve(
         sources,
         callback: kept.callback,
         phone: kept.phone,
+        former: kept.former,
         resolved,
     }))
 }
@@ -144,25 +149,33 @@ struct Kept {
     callback: Option<Callback>,
     callers: BTreeSet<Name>,
     phone: PhoneFacts,
+    former: Vec<FormerPhone>,
+    /// What was on file before the account that is to be confirmed.
+    before: Before,
 }
 
 async fn read_kept(
     pack: &AccountsPayable,
     asking: &Asking<'_>,
-    vendor: &Vendor,
+    (kind, vendor, iban): (Kind, &Vendor, &Iban),
     sighting: &Sighting,
-    iban: &Iban,
 ) -> Result<Kept, Denial> {
     let (company, operation) = (asking.authority.company().clone(), asking.operation.clone());
+    let confirmed = in_baseline(sighting, vendor, iban).filter(|_| kind == Kind::Confirm).cloned();
     let (vendor, number) = (vendor.clone(), iban.electronic().to_owned());
-    let (phones, now) = (sighting.found.phones.clone(), pack.ports().clock.now());
+    let (found, now) = (sighting.found.clone(), pack.ports().clock.now());
     let read = pack.ports().store.read(move |conn| {
         Box::pin(async move {
             let all = callbacks::about(conn, &company, vendor.id.as_str(), &number).await?;
             let (callback, callers) = callbacks::standing(&all, &operation, now);
-            let phone =
-                phone_facts(conn, &company, &vendor, &phones, callback.as_ref(), now).await?;
-            Ok(Kept { callback, callers, phone })
+            let called = callback.as_ref();
+            let phone = phone_facts(conn, &company, &vendor, &found.phones, called, now).await?;
+            let former = before::phones(conn, &company, &vendor, found.vendor.as_ref()).await?;
+            let before = match &confirmed {
+                Some(account) => before::account(conn, &company, &vendor.id, account).await?,
+                None => Before::default(),
+            };
+            Ok(Kept { callback, callers, phone, former, before })
         })
     });
     read.await.map_err(|fault| Denial::error(Reason::StoreUnavailable, fault))
@@ -197,7 +210,7 @@ fn resolved(
         // Whoever calls the vendor must hear it, not read it here.
         None => Param {
             masked: asked.iban.masked(),
-            blind: Some(format!("{}…", asked.iban.country())),
+            blind: Some(blind(asked.iban)),
             ..param(number, Origin::Untrusted, "")
         },
     };
@@ -207,8 +220,17 @@ fn resolved(
     }
     let text = |value: Option<&String>| value.cloned().unwrap_or_default();
     let known = sighting.found.vendor.as_ref();
-    let old = replaced(vendor);
     let callback = kept.callback.as_ref();
+    let old = match asked.kind {
+        Kind::Change => replaced(vendor).map_or_else(Before::default, |old| Before {
+            account: old.id.to_string(),
+            number: old.number.whole().to_owned(),
+        }),
+        Kind::Confirm => kept.before.clone(),
+    };
+    // Where it is the account that is to be heard, it is not read here either.
+    let is_asked = AccountNumber::from_erp(&old.number).iban() == Some(asked.iban);
+    let old_number = if is_asked && callback.is_none() { blind(asked.iban) } else { old.number };
     let records = BTreeMap::from([
         ("account_fingerprint", asked.fingerprint.clone()),
         ("callback", callback.map(|callback| callback.id.to_string()).unwrap_or_default()),
@@ -218,8 +240,8 @@ fn resolved(
         ("known_name", known.map(|known| known.name.clone()).unwrap_or_default()),
         ("known_parent", text(known.and_then(|known| known.parent.as_ref()))),
         ("known_tax_number", text(known.and_then(|known| known.tax_number.as_ref()))),
-        ("old_account", old.map(|old| old.id.to_string()).unwrap_or_default()),
-        ("old_number", old.map(|old| old.number.whole().to_owned()).unwrap_or_default()),
+        ("old_account", old.account),
+        ("old_number", old_number),
         ("spoke_to", callback.map(|callback| callback.spoke_to.clone()).unwrap_or_default()),
         ("vendor", vendor.id.to_string()),
         ("vendor_name", vendor.name.clone()),
@@ -238,6 +260,29 @@ fn resolved(
     }
 }
 
+/// What is shown of an account to whoever has not heard it yet.
+fn blind(iban: &Iban) -> String {
+    format!("{}…", iban.country())
+}
+
+/// The vendor's own active account with that number, as the ERP has it now.
+fn in_erp<'a>(vendor: &'a Vendor, iban: &Iban) -> Option<&'a VendorAccount> {
+    vendor
+        .active_accounts()
+        .find(|account| account.owner == vendor.id && account.number.iban() == Some(iban))
+}
+
+/// The baseline's row of it.
+fn in_baseline<'a>(
+    sighting: &'a Sighting,
+    vendor: &Vendor,
+    iban: &Iban,
+) -> Option<&'a BaselineAccount> {
+    let in_erp = in_erp(vendor, iban)?;
+    let accounts = &sighting.found.accounts;
+    accounts.iter().find(|account| account.account == in_erp.id.as_str())
+}
+
 /// The account that a change replaces: the only active one.
 fn replaced(vendor: &Vendor) -> Option<&VendorAccount> {
     let mut active = vendor.active_accounts();
@@ -250,16 +295,12 @@ fn replaced(vendor: &Vendor) -> Option<&VendorAccount> {
 impl NewAccount {
     /// The vendor's own active account with that number, as the ERP has it now.
     fn in_erp(&self) -> Option<&VendorAccount> {
-        self.vendor.active_accounts().find(|account| {
-            account.owner == self.vendor.id && account.number.iban() == Some(&self.iban)
-        })
+        in_erp(&self.vendor, &self.iban)
     }
 
     /// The baseline's row of it.
     fn in_baseline(&self) -> Option<&BaselineAccount> {
-        let in_erp = self.in_erp()?;
-        let accounts = &self.sighting.found.accounts;
-        accounts.iter().find(|account| account.account == in_erp.id.as_str())
+        in_baseline(&self.sighting, &self.vendor, &self.iban)
     }
 
     /// Whether the company itself holds it.
@@ -327,26 +368,6 @@ impl NewAccount {
             Kind::Confirm => {
                 all.flag(FactKind::ACCOUNT_ON_FILE, self.in_baseline().is_some(), "erp");
             }
-        }
-    }
-
-    /// Which telephone number a human calls, and since when it is on file.
-    fn whom_to_call(&self) -> String {
-        let now = self.pack.ports().clock.now();
-        let known: Vec<String> = self
-            .sighting
-            .found
-            .phones
-            .iter()
-            .filter(|phone| crate::ap::baseline::is_trusted(phone, now))
-            .map(|phone| format!("{} (on file since {})", phone.number, phone.since))
-            .collect();
-        if known.is_empty() {
-            "no number of theirs is trusted: find one that you had before, confirm it \
-             (phone-confirmations), and call that one"
-                .to_owned()
-        } else {
-            format!("call {}", known.join(" or "))
         }
     }
 }
@@ -439,13 +460,11 @@ impl Case for NewAccount {
             subject: format!("{}/{}", vendor.id, self.pack.ports().keys.fingerprint(&self.iban)),
             detail: format!(
                 "{agent} was asked to change the bank details of {} (vendor {}) to an account in {}. \
-                 Nothing was changed. If that can be right, {}, and have the new account read to \
-                 you; never use a number from the request. Then record the call (callbacks); the \
-                 agent asks again, and a second person approves.",
+                 Nothing was changed. {}",
                 vendor.name,
                 vendor.id,
                 self.iban.country(),
-                self.whom_to_call()
+                whom_to_call(&self.sighting.found, &self.former, self.pack.ports().clock.now()),
             ),
         })
     }

@@ -10,15 +10,15 @@ use countersign_erp_source::{
 use super::super::baseline::is_trusted;
 use super::super::phones::{self, Number, PhoneError};
 use super::super::sighting::{self, LookError, Sighting, Told};
-use super::denied;
-use crate::ap::AccountsPayable;
+use super::{bank_of, before, denied};
+use crate::ap::{AccountsPayable, UPDATE_BANK_DETAILS};
 use crate::domain::names::{CallbackId, Name};
 use crate::ids;
 use crate::receipts::{Receipt, ReceiptKind};
 use crate::store::baseline::{self, BaselinePhone};
 use crate::store::callbacks::{self, Callback, CallbackState};
 use crate::store::people::{self, Role};
-use crate::store::{Conn, StoreError, Unit};
+use crate::store::{Conn, StoreError, Unit, operations};
 
 pub use super::denied::CALLBACK_DENIED;
 pub use crate::store::callbacks::Outcome;
@@ -40,7 +40,7 @@ pub struct Call {
     pub read_back: String,
     /// What the vendor said.
     pub outcome: Outcome,
-    /// When the request for the change came.
+    /// When the request for the change came, where the caller says so.
     pub request_received_at: Option<Timestamp>,
     /// Anything else.
     pub note: Option<String>,
@@ -150,6 +150,15 @@ pub(super) struct OnFile {
     pub(super) shared: bool,
 }
 
+/// What the store holds about a call that is just being written down.
+struct Held {
+    on_file: Option<OnFile>,
+    /// Since when the number is on file.
+    since: Option<Timestamp>,
+    /// When the change was first asked for here.
+    requested_at: Option<Timestamp>,
+}
+
 impl OnFile {
     /// How it came to be on file.
     pub(super) fn from(&self) -> &'static str {
@@ -191,19 +200,22 @@ pub async fn record(
     }
     let home = home(&sighting, &sources);
     let number = Number::parse(&call.number_dialled, home.as_deref())?;
-    let of = (company.clone(), vendor.id.clone());
-    let phones = sighting.found.phones.clone();
-    let dialled = number.clone();
-    let on_file = ports
+    let (of, dialled) = ((company.clone(), vendor.clone()), number.clone());
+    let iban = call.new_iban.electronic().to_owned();
+    let held = ports
         .store
         .read(move |conn| {
             Box::pin(async move {
-                on_file(conn, &of.0, &of.1, &phones, &dialled, home.as_deref()).await
+                held(conn, (&of.0, &of.1), &sighting, &dialled, home.as_deref(), &iban).await
             })
         })
         .await
         .map_err(CallbackError::Store)?;
-    let why_not = judge(&call, &read_back, on_file.as_ref(), now);
+    // INVARIANT (I4): what the gateway itself knows of the request counts, whatever is told of it; and
+    // what is told, where it is earlier.
+    let requested_at = held.requested_at.into_iter().chain(call.request_received_at).min();
+    let why_not = judge(&call, &read_back, &held, requested_at, now);
+    let on_file = held.on_file.as_ref();
     let new_id = || ids::ordered(ports.randomness.as_ref(), now).map_err(CallbackError::Randomness);
     let callback = CallbackId::from_uuid(new_id()?);
     let ended = denied::Ids { freeze: new_id()?, alarm: new_id()?, event: new_id()? };
@@ -215,8 +227,8 @@ pub async fn record(
         new_iban: call.new_iban.electronic().to_owned(),
         caller: caller.clone(),
         number_dialled: number.to_string(),
-        number_since: on_file.as_ref().map(|on_file| on_file.phone.since),
-        number_from: on_file.as_ref().map(|on_file| on_file.from().to_owned()),
+        number_since: held.since,
+        number_from: on_file.map(|on_file| on_file.from().to_owned()),
         spoke_to: call.spoke_to,
         read_back: call.read_back,
         outcome: call.outcome,
@@ -229,9 +241,12 @@ pub async fn record(
         operation: None,
     };
     let denies = why_not.contains(&WhyNot::Denied) || why_not.contains(&WhyNot::ReadBackDiffers);
+    let ended = denies.then_some(ended);
     ports
         .store
-        .write_or_undo(move |unit| Box::pin(async move { keep(unit, &kept, denies, ended).await }))
+        .write_or_undo(move |unit| {
+            Box::pin(async move { keep(unit, &kept, requested_at, ended).await })
+        })
         .await
         .map_err(CallbackError::Store)??;
     Ok(Recorded { id: callback, counts, why_not })
@@ -249,6 +264,27 @@ fn home(sighting: &Sighting, sources: &[SourceAccount]) -> Option<String> {
 /// Letters and digits of what was read out, as an account number has them.
 fn normal(read_back: &str) -> String {
     read_back.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_uppercase()).collect()
+}
+
+async fn held(
+    conn: &mut Conn<'_>,
+    (company, vendor): (&CompanyId, &Vendor),
+    sighting: &Sighting,
+    dialled: &Number,
+    home: Option<&str>,
+    iban: &str,
+) -> Result<Held, StoreError> {
+    let found = &sighting.found;
+    let on_file = on_file(conn, company, &vendor.id, &found.phones, dialled, home).await?;
+    let former = before::phones(conn, company, vendor, found.vendor.as_ref()).await?;
+    let since = on_file.as_ref().map(|on_file| before::on_file_since(&on_file.phone, &former));
+    let first = conn.ask(operations::first_proposed(
+        company,
+        &bank_of(&vendor.id),
+        UPDATE_BANK_DETAILS,
+        iban,
+    ));
+    Ok(Held { on_file, since, requested_at: first.await?.map(|(at, _)| at) })
 }
 
 /// The number on file that was dialled.
@@ -280,7 +316,13 @@ async fn is_shared(
     Ok(others.iter().any(|text| phones::may_be(text, number)))
 }
 
-fn judge(call: &Call, read_back: &str, on_file: Option<&OnFile>, now: Timestamp) -> Vec<WhyNot> {
+fn judge(
+    call: &Call,
+    read_back: &str,
+    held: &Held,
+    requested_at: Option<Timestamp>,
+    now: Timestamp,
+) -> Vec<WhyNot> {
     let mut why_not = Vec::new();
     match call.outcome {
         Outcome::Denied => why_not.push(WhyNot::Denied),
@@ -290,13 +332,14 @@ fn judge(call: &Call, read_back: &str, on_file: Option<&OnFile>, now: Timestamp)
         }
         Outcome::Confirmed => {}
     }
-    match on_file {
+    match &held.on_file {
         None => why_not.push(WhyNot::NumberNotOnFile),
         Some(on_file) => {
             if !is_trusted(&on_file.phone, now) {
                 why_not.push(WhyNot::NumberNotTrusted);
             }
-            if call.request_received_at.is_some_and(|at| on_file.phone.since >= at) {
+            let since = held.since.unwrap_or(on_file.phone.since);
+            if requested_at.is_some_and(|at| since >= at) {
                 why_not.push(WhyNot::NumberYoungerThanRequest);
             }
             if on_file.shared {
@@ -310,8 +353,8 @@ fn judge(call: &Call, read_back: &str, on_file: Option<&OnFile>, now: Timestamp)
 async fn keep(
     unit: &mut Unit<'_>,
     callback: &Callback,
-    denies: bool,
-    ids: denied::Ids,
+    requested_at: Option<Timestamp>,
+    ended: Option<denied::Ids>,
 ) -> Result<Result<(), CallbackError>, StoreError> {
     let Callback { company, vendor, new_iban, called_at, .. } = callback;
     // INVARIANT (I4): what held when he was let in may not hold any more, as the ERP was asked since.
@@ -320,7 +363,7 @@ async fn keep(
     if !(roles.contains(&Role::Accountant) || roles.contains(&Role::Approver)) {
         return Ok(Err(CallbackError::NotACaller));
     }
-    if denies {
+    if let Some(ids) = ended {
         denied::ends(unit, callback, ids).await?;
     }
     callbacks::insert(unit.conn(), callback).await?;
@@ -336,7 +379,8 @@ async fn keep(
             "number_dialled": callback.number_dialled, "number_from": callback.number_from,
             "number_since": callback.number_since, "outcome": callback.outcome.code(),
             "read_back": callback.read_back,
-            "request_received_at": callback.request_received_at, "spoke_to": callback.spoke_to,
+            "request_received_at": callback.request_received_at, "requested_at": requested_at,
+            "spoke_to": callback.spoke_to,
             "vendor": vendor, "why_not": callback.why_not,
         }),
     })?;
@@ -422,7 +466,13 @@ mod tests {
 
     #[track_caller]
     fn says(call: &Call, on_file: Option<&OnFile>, expected: &[WhyNot]) {
-        assert_eq!(judge(call, &normal(&call.read_back), on_file, now()), expected);
+        let held = Held {
+            on_file: on_file.cloned(),
+            since: on_file.map(|on_file| on_file.phone.since),
+            requested_at: None,
+        };
+        let requested_at = call.request_received_at;
+        assert_eq!(judge(call, &normal(&call.read_back), &held, requested_at, now()), expected);
     }
 
     #[test]

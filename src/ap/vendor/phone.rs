@@ -76,9 +76,14 @@ fn resolved(
 ) -> Resolved {
     let reference = format!("vendors/{}", vendor.id);
     let number = number.to_string();
+    let phone = match found {
+        Some(_) => param(&number, Origin::SystemOfRecord, &reference),
+        // No record has it: it is what somebody said.
+        None => param(&number, Origin::Untrusted, ""),
+    };
     let params = Params::from([
         ("vendor_id".to_owned(), param(vendor.id.as_str(), Origin::SystemOfRecord, &reference)),
-        ("phone".to_owned(), param(&number, Origin::SystemOfRecord, &reference)),
+        ("phone".to_owned(), phone),
         ("how".to_owned(), param(how, Origin::Untrusted, "")),
     ]);
     let records = BTreeMap::from([

@@ -49,6 +49,54 @@ async fn an_account_that_changed_becomes_the_baseline_by_call_back_and_four_eyes
 }
 
 #[tokio::test]
+async fn who_confirms_an_account_sees_the_one_that_was_there_before_the_edit() {
+    let between = "BE68539007547034";
+    let appears = json!([{ "iban": ACME, "active": false }, { "iban": NEW }]);
+    for edits in [
+        vec![json!({ "iban": NEW })],
+        vec![json!({ "iban": between }), json!({ "iban": NEW })],
+        vec![json!({ "accounts": appears })],
+    ] {
+        let bank = Bank::new().await;
+        let anna = bank.daemon().sign_in("anna").await;
+        for (at, edit) in edits.iter().enumerate() {
+            bank.daemon().put_vendor("V-100", edit.clone()).await;
+            let key = format!("look{at}");
+            bank.agent.propose(&key, &pay("INV-1", "V-100", "1200.00")).await;
+        }
+        // Who has not heard the account yet does not read it.
+        let early = anna.post_json(PATH, &json!({ "iban": NEW })).await;
+        assert_eq!(early.text("/params/iban/value"), "NL…", "{edits:?}");
+        assert_eq!(early.text("/records/old_number"), ACME, "{edits:?}");
+        call(&anna, "V-100", &confirmed(NEW)).await;
+        let paul = bank.daemon().sign_in("paul").await;
+        is_pending(&paul.post_json(PATH, &json!({ "iban": NEW })).await, "four_eyes");
+        let olga = bank.daemon().sign_in("olga").await;
+        let waiting = olga.get("/v1/approvals").await;
+        assert_eq!(waiting.text("/items/0/params/iban/value"), NEW, "{edits:?}");
+        assert_eq!(waiting.text("/items/0/records/old_number"), ACME, "{edits:?}");
+        assert_ne!(waiting.text("/items/0/records/old_account"), "", "{edits:?}");
+        let (id, hash) = (waiting.text("/items/0/id"), waiting.text("/items/0/operation_hash"));
+        crate::votes::vote(&olga, &id, &hash).await.is_executed();
+    }
+}
+
+#[tokio::test]
+async fn who_has_not_called_yet_does_not_read_the_account_that_stayed_the_same() {
+    let bank = Bank::new().await;
+    bank.daemon().put_vendor("V-100", json!({ "tax_number": "FR999" })).await;
+    let anna = bank.daemon().sign_in("anna").await;
+    let early = anna.post_json(PATH, &json!({ "iban": ACME })).await;
+    early.is_denied(403, "policy", "bank-confirmation-needs-callback");
+    assert_eq!(early.text("/records/old_number"), "FR…", "{}", early.json);
+    call(&anna, "V-100", &confirmed(ACME)).await;
+    let paul = bank.daemon().sign_in("paul").await;
+    let pending = paul.post_json(PATH, &json!({ "iban": ACME })).await;
+    is_pending(&pending, "four_eyes");
+    assert_eq!(pending.text("/records/old_number"), ACME);
+}
+
+#[tokio::test]
 async fn every_edit_in_the_erp_stops_payments_until_it_is_confirmed() {
     for (what, edits) in [
         ("renamed", vec![json!({ "name": "ACME Supplies" })]),

@@ -109,6 +109,10 @@ pub(super) struct Books {
     pub(super) merged: BTreeMap<usize, Vec<u32>>,
     pub(super) calls: Vec<Call>,
     pub(super) votes: Vec<Vote>,
+    /// When a change to an account was asked for first, by vendor and number.
+    requests: BTreeMap<(usize, String), Timestamp>,
+    /// Numbers that were ones to call, by vendor, and since when, before somebody edited them.
+    former_phones: Vec<(usize, String, Timestamp)>,
     /// Payments that a human let pass: record, number, when.
     pub(super) approved: Vec<(u32, String, Timestamp)>,
     /// Changes that wait: of which vendor, which operation, until when.
@@ -136,6 +140,8 @@ impl Books {
             merged: BTreeMap::new(),
             calls: Vec::new(),
             votes: Vec::new(),
+            requests: BTreeMap::new(),
+            former_phones: Vec::new(),
             approved: Vec::new(),
             changing: BTreeMap::new(),
             first: BTreeMap::new(),
@@ -283,6 +289,9 @@ impl Books {
                     || vendor.parent != shown.parent;
                 for (phone, number) in vendor.phones.iter_mut().zip(&shown.phones) {
                     if phone.number != *number || phone.edited {
+                        if let Some(was) = phone.number.clone().filter(|_| phone.is_trusted(now)) {
+                            self.former_phones.push((at, was, phone.since));
+                        }
                         *phone = new(number, now);
                     }
                 }
@@ -373,6 +382,29 @@ impl Books {
             .filter(|call| call.counts && call.vendor == vendor && call.number == number)
             .filter(|call| now < call.at.plus(CALL_COUNTS_FOR))
             .collect()
+    }
+
+    /// Somebody asked for a change to that account.
+    pub(super) fn requested(&mut self, vendor: usize, number: &str, at: Timestamp) {
+        self.requests.entry((vendor, number.to_owned())).or_insert(at);
+    }
+
+    /// Whether a number on file was there before the change was asked for: as it is, or as it was
+    /// before somebody edited it, where it was vouched for again. What is told of the time can make
+    /// the request older only.
+    pub(super) fn was_on_file(
+        &self,
+        vendor: usize,
+        phone: &Phone,
+        number: &str,
+        told: Option<Timestamp>,
+    ) -> bool {
+        let known = self.requests.get(&(vendor, number.to_owned())).copied();
+        let Some(requested) = known.into_iter().chain(told).min() else { return true };
+        let was_there = self.former_phones.iter().any(|(of, was, since)| {
+            *of == vendor && Some(was) == phone.number.as_ref() && *since < requested
+        });
+        phone.since < requested || (phone.confirmed && was_there)
     }
 
     /// The number on file that was dialled.

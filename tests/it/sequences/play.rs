@@ -276,7 +276,7 @@ impl Play<'_> {
         let may_count = confirmed
             && !self.books.is_shared_phone(at, &dialled)
             && self.books.phone(at, &dialled).is_some_and(|phone| {
-                phone.is_trusted(now) && asked.is_none_or(|asked| phone.since < asked)
+                phone.is_trusted(now) && self.books.was_on_file(at, phone, &number, asked)
             });
         if recorded.counts && !may_count {
             let phone = self.books.phone(at, &dialled);
@@ -356,6 +356,10 @@ impl Play<'_> {
         let counterparty = operation.substance.counterparty.clone().unwrap_or_default();
         let vendor = counterparty.get(1..).and_then(|nth| nth.parse().ok()).unwrap_or(usize::MAX);
         if operation.action == ap::UPDATE_BANK_DETAILS {
+            // One about a vendor that is not there is nobody's.
+            if let Some(number) = operation.substance.params.get("new_iban") {
+                self.books.requested(vendor, &number.value, operation.created_at);
+            }
             let is_this = |kept: &(String, Timestamp)| kept.0 == operation.id.as_str();
             if self.books.changing.get(&vendor).is_some_and(is_this) {
                 self.books.changing.remove(&vendor);

@@ -5,7 +5,7 @@ use sqlx::{AssertSqlSafe, Connection, Row as _, SqliteConnection};
 use crate::support::on_both;
 
 /// The reads of a decision, of the workers' rounds and of humans, as the repositories write them.
-const READS: [&str; 36] = [
+const READS: [&str; 41] = [
     "select count(*) from operation where mandate = $1 and status = 'pending'",
     "select * from operation where mandate = $1 and status in ('prepared', 'pending') order by id",
     "select sum(amount_minor) from operation where mandate = $1 and reserved = 1 and id <> $2",
@@ -30,8 +30,24 @@ const READS: [&str; 36] = [
     "select executing_since, counterparty, amount_minor from operation where company = $1 \
      and reserved = 1 and level = 0 and executing_since > $2",
     "select * from operation where company = $1 and status = 'pending' and id > $2 \
-     and ((1 = $3 and level = 1 and principal = $4) or ($5 = 1 and level = 2 and principal <> $4)) \
-     order by id limit $6",
+     and ((1 = $3 and level = 1 and principal = $4) or ($5 = 1 and level = 2 and principal <> $4 \
+     and not exists (select 1 from callback mine join callback rested \
+     on rested.id = operation.callback and rested.company = mine.company \
+     and rested.vendor = mine.vendor and rested.new_iban = mine.new_iban where mine.caller = $4 \
+     and mine.state in ('open', 'spent') and (mine.state = 'open' or mine.operation = operation.id) \
+     and mine.expires_at > $8))) order by id limit $6",
+    "select created_at, principal, agent from operation where company = $1 and thing = $2 \
+     and action = $3 and params like $4 order by created_at, id limit 1",
+    "select * from callback where (company, vendor, new_iban) in \
+     (select company, vendor, new_iban from callback where id = $1) order by called_at, id",
+    "select * from baseline_event where company = $1 and vendor = $2 and account = $3 \
+     and source = $4 and seen_at > (select coalesce(max(kept.seen_at), -1) \
+     from baseline_event as kept where kept.company = $1 and kept.vendor = $2 \
+     and kept.account = $3 and kept.source = $5 and kept.what = $6) order by seen_at, id limit 1",
+    "select * from baseline_event where company = $1 and vendor = $2 and account = $3 \
+     and source = $4 order by seen_at desc, id desc limit 1",
+    "select * from baseline_event where company = $1 and vendor = $2 and account is null \
+     and what in ($3, $4, $5) order by seen_at, id limit $6",
     "select booked_at, amount_minor from adopted_order where company = $1 and booked_at > $2",
     "select * from vote where operation = $1 and state in ('cast', 'spent') order by id",
     "update vote set state = 'void' where voter = $1 and state = 'cast'",
