@@ -4,6 +4,7 @@
 mod beginning;
 mod calls;
 mod confirming;
+mod denied;
 mod frozen;
 mod requested;
 mod restored;
