@@ -57,6 +57,10 @@ pub(super) struct OperationView<'a> {
     /// What was found out, by name; for agents a part of it.
     #[schemars(with = "BTreeMap<String, shapes::FactValue>")]
     facts: BTreeMap<&'a str, &'a Value>,
+    /// When that was found out, for the decision that is shown. The ERP may have been edited since:
+    /// the next decision, after a vote at the latest, finds everything out anew.
+    #[schemars(with = "Option<shapes::Time>")]
+    facts_at: Option<Timestamp>,
     /// What humans look at before they vote: the ERP's own ids and figures.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     records: BTreeMap<&'a str, &'a str>,
@@ -150,6 +154,7 @@ impl<'a> OperationView<'a> {
                 .filter(|(_, fact)| eyes == Eyes::Human || fact.agents_see)
                 .map(|(name, fact)| (name.as_str(), &fact.value))
                 .collect(),
+            facts_at: substance.facts.values().map(|fact| fact.at).max(),
             records: records(eyes, operation),
             approval: approval(operation, public_url),
             result: operation.result.as_ref().map(|result| result_view(eyes, result)),
@@ -335,7 +340,8 @@ mod tests {
             r#""reasons":["fresh-account-needs-four-eyes"],"detail":"waits","#,
             r#""policy":"sha256:00"},"operation_hash":"ab","params":{"payee_iban":"#,
             r#"{"value":"FR76…0189","origin":"system_of_record","ref":"vendors/V-100"}},"#,
-            r#""facts":{"iban_age_days":2},"approval":{"level":"four_eyes","url":"#,
+            r#""facts":{"iban_age_days":2},"facts_at":"2026-11-01T08:00:00.123Z","#,
+            r#""approval":{"level":"four_eyes","url":"#,
             r#""https://pay.example.com/console/operations/op_00000000000000000000000000000007","#,
             r#""expires_at":"2026-11-01T08:00:00.123Z","granted_by":[]},"result":null,"#,
             r#""receipt":{"hash":"cd"},"created_at":"2026-11-01T08:00:00.123Z","#,
