@@ -50,6 +50,9 @@ pub(super) const ROWS: &[Row] = &[
             "bank::calls::a_call_says_whether_it_counts_and_why_not",
             "bank::calls::a_call_back_counts_for_thirty_days",
             "bank::calls::who_is_disabled_while_his_call_is_written_down_leaves_no_call_back",
+            "bank::requested::a_request_that_the_gateway_has_itself_counts_whatever_the_caller_says_of_it",
+            "bank::requested::a_number_that_is_put_back_and_confirmed_was_on_file_before",
+            "bank::denied::a_no_about_an_account_that_the_erp_was_edited_to_freezes_the_vendor",
             "api::later::a_read_back_that_differs_voids_what_was_confirmed_before",
         ],
     ),
@@ -62,6 +65,7 @@ pub(super) const ROWS: &[Row] = &[
         &[
             "bank::confirming::an_account_that_changed_becomes_the_baseline_by_call_back_and_four_eyes",
             "bank::confirming::an_unverified_vendor_is_verified_the_same_way_once_its_phone_is",
+            "bank::confirming::who_confirms_an_account_sees_the_one_that_was_there_before_the_edit",
         ],
     ),
     (
@@ -165,6 +169,7 @@ pub(super) const ROWS: &[Row] = &[
         &[
             "votes::four_eyes_are_an_approver_who_is_not_the_principal",
             "bank::the_one_who_called_never_approves_even_as_an_approver",
+            "bank::who_calls_while_a_change_waits_does_not_approve_it",
             "src/domain/vote::a_vote_counts_while_its_human_may_still_give_it",
         ],
     ),
