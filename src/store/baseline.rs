@@ -60,6 +60,10 @@ pub enum AccountStatus {
 }
 
 impl AccountStatus {
+    /// All of them.
+    pub const ALL: [Self; 4] =
+        [Self::Adopted, Self::Verified, Self::Unverified, Self::ChangedInErp];
+
     /// The stable code.
     pub fn code(self) -> &'static str {
         match self {
@@ -71,9 +75,7 @@ impl AccountStatus {
     }
 
     fn from_code(code: &str) -> Option<Self> {
-        [Self::Adopted, Self::Verified, Self::Unverified, Self::ChangedInErp]
-            .into_iter()
-            .find(|status| status.code() == code)
+        Self::ALL.into_iter().find(|status| status.code() == code)
     }
 }
 

@@ -44,6 +44,9 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Confirmed, Self::Denied, Self::NoAnswer];
+
     /// The stable code.
     pub fn code(self) -> &'static str {
         match self {
@@ -55,9 +58,7 @@ impl Outcome {
 
     /// The outcome with that code.
     pub fn from_code(code: &str) -> Option<Self> {
-        [Self::Confirmed, Self::Denied, Self::NoAnswer]
-            .into_iter()
-            .find(|outcome| outcome.code() == code)
+        Self::ALL.into_iter().find(|outcome| outcome.code() == code)
     }
 }
 
@@ -75,6 +76,9 @@ pub enum CallbackState {
 }
 
 impl CallbackState {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Idle, Self::Open, Self::Spent, Self::Void];
+
     /// The stable code.
     pub fn code(self) -> &'static str {
         match self {
@@ -86,9 +90,7 @@ impl CallbackState {
     }
 
     fn from_code(code: &str) -> Option<Self> {
-        [Self::Idle, Self::Open, Self::Spent, Self::Void]
-            .into_iter()
-            .find(|state| state.code() == code)
+        Self::ALL.into_iter().find(|state| state.code() == code)
     }
 }
 

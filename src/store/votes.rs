@@ -1,7 +1,7 @@
 //! Votes in the store. A vote is cast, then spent by the claim that it permitted, or void; none is
 //! ever taken back to life.
 
-use countersign_erp_source::Timestamp;
+use countersign_erp_source::{CompanyId, Timestamp};
 
 use super::freezes::FreezeScope;
 use super::{Conn, Question, Row, StoreError};
@@ -57,6 +57,15 @@ pub fn standing(operation: &OperationId) -> Question<Vec<Vote>> {
                join person on person.name = vote.voter \
                where vote.operation = $1 and vote.state in ('cast', 'spent') order by vote.id";
     Question::all(sql, [operation.as_str().into()], from_row)
+}
+
+/// Who approved which of the operations that did something to a vendor's details.
+pub fn approvers_about(company: &CompanyId, vendor: &str) -> Question<Vec<(String, String)>> {
+    let sql = "select operation, voter from vote where state = 'spent' and operation in \
+               (select operation from baseline_event where company = $1 and vendor = $2 \
+               and operation is not null) order by id";
+    let args = [company.as_str().into(), vendor.into()];
+    Question::all(sql, args, |row| Ok((row.text("operation")?, row.text("voter")?)))
 }
 
 /// Marks the operation's votes for that hash as spent, and all others of it as void.

@@ -154,6 +154,7 @@ async fn a_history_says_since_when_by_whom_and_why() {
     approve(&paul, &begun).await.is_executed();
     let mut told = confirmed(NEW);
     told["number_dialled"] = json!("+33199999999");
+    told["note"] = json!("she knew the bill");
     assert_eq!(call(&anna, "V-100", &told).await.json["counts"], json!(true));
     let path = "/v1/vendors/V-100/bank-confirmations";
     let begun = paul.post_json(path, &json!({ "iban": NEW })).await;
@@ -161,6 +162,8 @@ async fn a_history_says_since_when_by_whom_and_why() {
     let shown = history(&paul, "V-100").await;
     let recorded = &shown["callbacks"][0];
     assert_eq!((&recorded["called_by"], &recorded["status"]), (&json!("anna"), &json!("open")));
+    let told = (&recorded["note"], &recorded["request_received_at"]);
+    assert_eq!(told, (&json!("she knew the bill"), &json!(null)));
     let olga = daemon.sign_in("olga").await;
     approve(&olga, &begun).await.is_executed();
     let shown = history(&paul, "V-100").await;
@@ -169,9 +172,26 @@ async fn a_history_says_since_when_by_whom_and_why() {
     assert_eq!(account["operation"], begun.json["id"]);
     let why = said(&account["why"]);
     assert!(why.contains("call-back and four eyes") && why.contains("cooling-off"), "{why}");
+    // Both people, and when they did it beside since when the account is what it is.
+    let (done, since) = (said(&shown["events"].as_array().unwrap().last().unwrap()["at"]), account);
+    assert!(why.contains(&format!("on {done} by paul and olga")), "{why}");
+    assert!(why.contains(&format!("unchanged since {}", said(&since["since"]))), "{why}");
+    let of = |what: &str| {
+        let all = shown["events"].as_array().unwrap();
+        all.iter().find(|event| event["what"] == json!(what)).unwrap().clone()
+    };
+    for (what, by, approved_by) in
+        [("verified", "paul", "olga"), ("phone confirmed", "anna", "paul")]
+    {
+        let event = of(what);
+        let people = (&event["by"], &event["approved_by"]);
+        assert_eq!(people, (&json!(by), &json!([approved_by])), "{event}");
+    }
+    assert_eq!(of("changed in the ERP: number")["approved_by"], json!([]));
     let phone = &shown["phones"][0];
     assert_eq!(phone["trusted"], json!(true));
-    assert!(said(&phone["why"]).contains("confirmed by four eyes"), "{phone}");
+    let why = said(&phone["why"]);
+    assert!(why.contains("confirmed by four eyes on") && why.contains("by anna and paul"), "{why}");
     let recorded = &shown["callbacks"][0];
     assert_eq!((&recorded["status"], &recorded["operation"]), (&json!("spent"), &begun.json["id"]));
     bank.agent.get("/v1/vendors/V-100/bank-history").await.is_problem(403, "humans_only");

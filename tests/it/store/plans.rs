@@ -5,7 +5,7 @@ use sqlx::{AssertSqlSafe, Connection, Row as _, SqliteConnection};
 use crate::support::on_both;
 
 /// The reads of a decision, of the workers' rounds and of humans, as the repositories write them.
-const READS: [&str; 41] = [
+const READS: [&str; 42] = [
     "select count(*) from operation where mandate = $1 and status = 'pending'",
     "select * from operation where mandate = $1 and status in ('prepared', 'pending') order by id",
     "select sum(amount_minor) from operation where mandate = $1 and reserved = 1 and id <> $2",
@@ -40,6 +40,9 @@ const READS: [&str; 41] = [
      and action = $3 and params like $4 order by created_at, id limit 1",
     "select * from callback where (company, vendor, new_iban) in \
      (select company, vendor, new_iban from callback where id = $1) order by called_at, id",
+    "select operation, voter from vote where state = 'spent' and operation in \
+     (select operation from baseline_event where company = $1 and vendor = $2 \
+     and operation is not null) order by id",
     "select * from baseline_event where company = $1 and vendor = $2 and account = $3 \
      and source = $4 and seen_at > (select coalesce(max(kept.seen_at), -1) \
      from baseline_event as kept where kept.company = $1 and kept.vendor = $2 \
