@@ -68,10 +68,10 @@ fn main() -> anyhow::Result<()> {
     runtime.block_on(async {
         let rate = measure(Arc::clone(&load), connections, proposals).await?;
         let Some(store) = store else { return Ok(()) };
-        let bare = bare::insert(&store, load.run, connections).await?;
+        let again = bare::insert(&store, load.run, connections).await?;
         let mut out = std::io::stdout();
-        for (how, took) in [("each by itself", bare.by_itself), ("in groups", bare.in_groups)] {
-            let inserts = per_second(bare.decisions, took)?;
+        for (how, took) in [("each by itself", again.by_itself), ("in groups", again.in_groups)] {
+            let inserts = per_second(again.decisions, took)?;
             let hundredths = rate * 100 / inserts.max(1);
             writeln!(
                 out,

@@ -15,7 +15,7 @@ use crate::domain::operation::{Operation, Sum};
 use crate::domain::reason::Reason;
 use crate::domain::vote::{Barred, Vote};
 use crate::store::attempts::{self, Claimed};
-use crate::store::people::{self, Granted, Role};
+use crate::store::people::{self, Role};
 use crate::store::{Questions, callbacks, freezes, operations, votes};
 
 /// The most operations of one mandate that may be pending.
@@ -100,12 +100,8 @@ pub(super) fn of(asked: Asked) -> impl Questions<Answer = Standing> {
     let callback = asked.callback.as_ref();
     let mandate = mandate.as_ref();
     let right = (
-        mandate.map(people::granted),
-        [Role::Accountant, Role::Approver]
-            .map(|role| people::holds_role(principal, company, role))
-            .into_iter()
-            .filter(|_| mandate.is_none())
-            .collect::<Vec<_>>(),
+        mandate.map(|mandate| Right::by_mandate(mandate, company)),
+        mandate.is_none().then(|| Right::own(principal, company)),
     );
     let of_caller = (
         mandate.map(|mandate| operations::reserved(mandate, operation)),
@@ -124,12 +120,12 @@ pub(super) fn of(asked: Asked) -> impl Questions<Answer = Standing> {
         votes::standing(operation),
         callback.map(|callback| callbacks::may_be_spent(callback, operation, at)),
     );
-    (right, of_caller, of_thing).then(move |(right, of_caller, of_thing)| {
+    (right, of_caller, of_thing).then(move |((by_mandate, own), of_caller, of_thing)| {
         let (reserved, pending, recently_rejected, volume) = of_caller;
         let (live, claimed, frozen, votes, callback_stands) = of_thing;
         let (reserved_minor, calls) = reserved.unwrap_or((0, 0));
         Ok(Standing {
-            right: Right::of(&asked, right),
+            right: by_mandate.or(own).unwrap_or(Right::NONE),
             reserved_minor,
             calls,
             live: live.filter(|live| live.id != asked.operation),
@@ -148,16 +144,29 @@ pub(super) fn of(asked: Asked) -> impl Questions<Answer = Standing> {
 }
 
 impl Right {
-    fn of(asked: &Asked, (granted, roles): (Option<Option<Granted>>, Vec<bool>)) -> Self {
-        match granted {
-            None => Self::Own { active: roles.contains(&true) },
-            Some(None) => Self::Mandate { mandate: None, principal_active: false },
-            Some(Some(granted)) => Self::Mandate {
-                principal_active: granted.principal_active
-                    && granted.mandate.company == asked.company,
-                mandate: Some(Box::new(granted.mandate)),
-            },
-        }
+    /// Nobody's.
+    const NONE: Self = Self::Own { active: false };
+
+    fn by_mandate(
+        mandate: &MandateId,
+        company: &CompanyId,
+    ) -> impl Questions<Answer = Self> + use<> {
+        let company = company.clone();
+        people::granted(mandate).then(move |granted| {
+            let principal_active = granted.as_ref().is_some_and(|granted| {
+                granted.principal_active && granted.mandate.company == company
+            });
+            let mandate = granted.map(|granted| Box::new(granted.mandate));
+            Ok(Self::Mandate { mandate, principal_active })
+        })
+    }
+
+    fn own(human: &Name, company: &CompanyId) -> impl Questions<Answer = Self> + use<> {
+        let roles = (
+            people::holds_role(human, company, Role::Accountant),
+            people::holds_role(human, company, Role::Approver),
+        );
+        roles.then(|(accountant, approver)| Ok(Self::Own { active: accountant || approver }))
     }
 }
 

@@ -142,7 +142,8 @@ impl Address {
     pub(super) fn readers(&self) -> Readers {
         match self {
             Self::Sqlite(path) => {
-                Readers::Sqlite(Files::new(sqlite_options(path).pragma("query_only", "on")))
+                let options = sqlite_options(path).pragma("query_only", "on");
+                Readers::Sqlite(Box::new(Files::new(options)))
             }
             Self::Postgres(options) => Readers::Postgres(
                 PgPoolOptions::new()

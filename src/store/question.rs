@@ -10,8 +10,11 @@ use super::{Conn, Row, StoreError, Val};
 /// One statement that reads, with its arguments and what its rows mean.
 pub struct Question<T> {
     statement: Statement,
-    read: Box<dyn FnOnce(Vec<Row>) -> Result<T, StoreError> + Send>,
+    read: Reading<T>,
 }
+
+/// What the rows of one statement mean.
+type Reading<T> = Box<dyn FnOnce(Vec<Row>) -> Result<T, StoreError> + Send>;
 
 /// A statement as it is sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,7 +27,7 @@ pub(super) struct Statement {
 pub struct Answers(vec::IntoIter<Vec<Row>>);
 
 /// Takes one's own answers, in the order of the statements.
-type Reader<T> = Box<dyn FnOnce(&mut Answers) -> Result<T, StoreError> + Send>;
+pub(super) type Reader<T> = Box<dyn FnOnce(&mut Answers) -> Result<T, StoreError> + Send>;
 
 /// Questions that are asked together: one, several, or none.
 pub trait Questions: Send + Sized + 'static {
@@ -54,14 +57,18 @@ pub struct Then<Q, F> {
     make: F,
 }
 
+impl Answers {
+    pub(super) fn of(rows: Vec<Vec<Row>>) -> Self {
+        Self(rows.into_iter())
+    }
+}
+
 impl Posed {
-    /// The statements of all of it, and who reads the rows of each.
-    pub(super) fn of<Q: Questions>(
-        questions: Q,
-    ) -> (Vec<Statement>, impl FnOnce(Vec<Vec<Row>>) -> Result<Q::Answer, StoreError>) {
+    /// The statements of all of it, and who reads the answers.
+    pub(super) fn of<Q: Questions>(questions: Q) -> (Vec<Statement>, Reader<Q::Answer>) {
         let mut posed = Self::default();
         let read = questions.pose(&mut posed);
-        (posed.0, move |rows| read(&mut Answers(rows.into_iter())))
+        (posed.0, read)
     }
 }
 
@@ -185,7 +192,7 @@ impl Conn<'_> {
     /// Asks all of it, as one message where the database takes several statements in one.
     pub async fn ask<Q: Questions>(&mut self, questions: Q) -> Result<Q::Answer, StoreError> {
         let (posed, read) = Posed::of(questions);
-        read(self.fetch_each(&posed).await?)
+        read(&mut Answers::of(self.fetch_each(&posed).await?))
     }
 }
 

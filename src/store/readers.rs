@@ -6,14 +6,14 @@ use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection as _, PgPool, SqliteConnection};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-use super::question::{Posed, Questions, Statement};
+use super::question::{Answers, Posed, Questions, Statement};
 use super::{ACQUIRE_LIMIT, BoxFuture, Conn, Row, StoreError};
 
 /// How many may read a SQLite file at once.
 const FILES_MAX: u32 = 4;
 
 pub(super) enum Readers {
-    Sqlite(Files),
+    Sqlite(Box<Files>),
     Postgres(PgPool),
 }
 
@@ -117,7 +117,7 @@ impl Readers {
                 let (mut connection, _place) = files.lend().await?;
                 let rows = fetch_of_one_state(&mut Conn::sqlite(&mut connection), posed).await?;
                 files.put_back(connection);
-                read(rows)
+                read(&mut Answers::of(rows))
             }
             Self::Postgres(_) => {
                 self.read(|conn| Box::pin(async move { conn.ask(questions).await })).await
