@@ -90,6 +90,16 @@ pub enum InstallError {
         /// What to do.
         remedy: String,
     },
+    /// A company of the configuration that Odoo does not have.
+    #[error(
+        "Odoo has no company {id}, which the configuration names for `{company}`: put its id there"
+    )]
+    NoCompany {
+        /// Countersign's name for it.
+        company: CompanyId,
+        /// Its id, as it is configured.
+        id: i32,
+    },
     /// Orders were booked under another key, which may be the right one.
     #[error(
         "another seal key is installed and {orders} orders were booked under it: put that key back, \
@@ -123,6 +133,7 @@ pub async fn install(options: &InstallOptions) -> Result<Installed, InstallError
     let mut done = Installed::default();
 
     admin.check_rights(&options.admin.login).await?;
+    admin.check_companies(&options.companies).await?;
     admin.remove_leftovers().await?;
     admin.one_step("create the tables and triggers", &statement(&database_objects())).await?;
     // Before the key is there for anybody to read.
@@ -255,6 +266,19 @@ impl Admin {
             }
         }
         Ok(())
+    }
+
+    async fn check_companies(
+        &self,
+        companies: &BTreeMap<CompanyId, i32>,
+    ) -> Result<(), InstallError> {
+        let found = self.search("look for the companies", "res.company", json!([])).await?;
+        match companies.iter().find(|(_, id)| !found.contains(id)) {
+            Some((company, id)) => {
+                Err(InstallError::NoCompany { company: company.clone(), id: *id })
+            }
+            None => Ok(()),
+        }
     }
 
     async fn remove_leftovers(&self) -> Result<(), InstallError> {

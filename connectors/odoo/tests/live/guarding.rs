@@ -1,6 +1,6 @@
 //! Installing, and that an attestation sees every change to what was installed.
 
-use countersign_erp_source::{Contradiction, ErpSource, Identity, OrderError, SealKey};
+use countersign_erp_source::{CompanyId, Contradiction, ErpSource, Identity, OrderError, SealKey};
 use countersign_odoo::guard::{InstallError, install};
 use countersign_odoo::{Credential, Odoo};
 use secrecy::SecretString;
@@ -94,6 +94,18 @@ async fn a_wrong_administrator_installs_nothing() {
     assert_eq!(install(&options).await, Err(InstallError::NotAdministrator { login }));
     options.admin = Credential { password: SecretString::from("wrong"), ..options.admin };
     assert_eq!(install(&options).await, Err(InstallError::Denied));
+}
+
+#[tokio::test]
+async fn a_company_that_is_not_there_is_named() {
+    let Some(scene) = scene::enter().await else { return };
+    let mut options = scene.install_options();
+    let company = CompanyId::new("red-fox").unwrap();
+    options.companies.insert(company.clone(), 987_654);
+    let answer = install(&options).await;
+    assert_eq!(answer, Err(InstallError::NoCompany { company, id: 987_654 }));
+    let text = answer.unwrap_err().to_string();
+    assert!(text.contains("987654") && text.contains("`red-fox`"), "{text}");
 }
 
 #[tokio::test]
