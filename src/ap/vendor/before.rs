@@ -7,8 +7,8 @@ use countersign_erp_source::{CompanyId, Timestamp, Vendor, VendorId};
 use crate::ap::baseline::PHONE_UNTRUSTED_FOR;
 use crate::ap::phones;
 use crate::store::baseline::{
-    self, AccountStatus, BaselineAccount, BaselinePhone, BaselineVendor, Event, MOBILE,
-    MOBILE_CHANGED, PHONE, PHONE_CHANGED, PHONE_CONFIRMED,
+    self, AccountStatus, BaselineAccount, BaselinePhone, BaselineVendor, Event, MOBILE_CHANGED,
+    PHONE_CHANGED, PHONE_CONFIRMED,
 };
 use crate::store::{Conn, StoreError};
 
@@ -95,7 +95,7 @@ pub(super) async fn phones(
 
 fn former(known: &BaselineVendor, events: &[Event]) -> Vec<FormerPhone> {
     let mut all = Vec::new();
-    for (_, changed) in [(PHONE, PHONE_CHANGED), (MOBILE, MOBILE_CHANGED)] {
+    for changed in [PHONE_CHANGED, MOBILE_CHANGED] {
         let (mut since, mut adopted) = (known.first_seen, known.adopted);
         let mut confirmed: Vec<&str> = Vec::new();
         for event in events {
@@ -137,7 +137,7 @@ mod tests {
 
     use super::*;
     use crate::domain::names::EventId;
-    use crate::store::baseline::FROM_COMPARING;
+    use crate::store::baseline::{FROM_COMPARING, PHONE};
 
     const ONE: &str = "+33140000000";
     const TWO: &str = "+33199999999";
