@@ -6,7 +6,8 @@ use countersign::gateway::{ByHand, ByHandError};
 use countersign_erp_source::OrderError;
 use serde_json::{Value, json};
 
-use super::Office;
+use super::{Office, approve};
+use crate::bank::{Bank, NEW, call, confirmed};
 use crate::bent::Scene;
 use crate::daemon::{Agent, Answer, COMPANY, pay};
 use crate::support::on_both;
@@ -108,6 +109,23 @@ async fn what_the_erp_can_say_by_now_is_what_is_written_down() {
     assert_eq!(settled.text("/status"), "executed", "{}", settled.json);
     assert_ne!(settled.text("/result/payment_ref"), "P-77");
     assert_eq!(settled.text("/result/amount_due"), "0.00");
+}
+
+#[tokio::test]
+async fn who_calls_about_a_change_that_is_unknown_does_not_settle_it() {
+    let bank = Bank::new().await;
+    let daemon = bank.daemon();
+    bank.called(NEW).await;
+    let pending = bank.ask("k1", NEW).await;
+    daemon.fault("update_bank_details", "lost_answer", 1).await;
+    daemon.fault("find_payment", "unreachable", FOR_LONG).await;
+    let (paul, olga) = (daemon.sign_in("paul").await, daemon.sign_in("olga").await);
+    approve(&paul, &pending).await;
+    let unknown = bank.agent.until_only(daemon, "unknown").await;
+    let also = call(&olga, "V-100", &confirmed(NEW)).await;
+    assert_eq!(also.json["counts"], json!(true), "{}", also.json);
+    settle(&olga, &unknown, booked()).await.is_problem(403, "caller_cannot_approve");
+    settle(&paul, &unknown, booked()).await.is_executed();
 }
 
 #[tokio::test]
