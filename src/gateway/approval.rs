@@ -207,7 +207,7 @@ pub(super) async fn visible(
     human: &Name,
     id: &OperationId,
 ) -> Undone<(Operation, BTreeSet<Role>)> {
-    let Some(found) = operations::find(unit.conn(), id).await? else {
+    let Some(found) = unit.ask(operations::find(id)).await? else {
         return Ok(Err(ApprovalError::NotFound));
     };
     let roles = people::roles(unit.conn(), human, &found.origins.company).await?;

@@ -150,7 +150,7 @@ async fn take_word(unit: &mut Unit<'_>, word: &Word) -> Stored<Result<Operation,
         Ok(before) => before,
         Err(refusal) => return Ok(Err(refusal.into())),
     };
-    let Some(attempt) = attempts::find_open(unit.conn(), &before.id).await? else {
+    let Some(attempt) = unit.ask(attempts::find_open(&before.id)).await? else {
         return Ok(Err(ApprovalError::AlreadyDecided(before.status).into()));
     };
     // INVARIANT (I2): an order that may still be booked is not said to be absent.
@@ -168,7 +168,7 @@ async fn take_word(unit: &mut Unit<'_>, word: &Word) -> Stored<Result<Operation,
     });
     receipt::leave(unit, &mut noted, ReceiptKind::SettledByHand, word.now, data)?;
     write_down(unit, &before, &attempt, &settled(word, &attempt), word.now).await?;
-    let after = operations::find(unit.conn(), &before.id).await?;
+    let after = unit.ask(operations::find(&before.id)).await?;
     let after = after.ok_or_else(|| StoreError::inconsistent("operation", "id", "is gone"))?;
     Ok(Ok(after))
 }

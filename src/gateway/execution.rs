@@ -145,14 +145,11 @@ impl Gateway {
 
     /// By whose right an operation is, as the registry has it now.
     async fn authority(&self, origins: &Origins) -> Stored<Authority> {
-        let Some(id) = origins.mandate().cloned() else {
+        let Some(id) = origins.mandate() else {
             let (company, human) = (origins.company.clone(), origins.principal.clone());
             return Ok(Authority::Own { company, human });
         };
-        let found = self
-            .store()
-            .read(move |conn| Box::pin(async move { people::find_mandate(conn, &id).await }))
-            .await?;
+        let found = self.store().ask(people::find_mandate(id)).await?;
         let (mandate, _) = found.ok_or_else(|| {
             StoreError::inconsistent("operation", "mandate", "is not in the registry")
         })?;
@@ -398,7 +395,7 @@ async fn reclaim(
     evaluated: Evaluated,
     context: &ClaimContext,
 ) -> Stored<Option<Claimed>> {
-    let Some(found) = operations::find(unit.conn(), &before.id).await? else { return Ok(None) };
+    let Some(found) = unit.ask(operations::find(&before.id)).await? else { return Ok(None) };
     if found.version != before.version {
         return Ok(None);
     }
@@ -408,10 +405,10 @@ async fn reclaim(
         if !attempts::settle(unit.conn(), &absent.marker, state, None, note, context.now).await? {
             return Ok(None);
         }
-    } else if attempts::find_open(unit.conn(), &before.id).await?.is_some() {
+    } else if unit.ask(attempts::find_open(&before.id)).await?.is_some() {
         return Ok(None);
     }
-    let reserved = operations::reservation(unit.conn(), &before.id).await?;
+    let reserved = unit.ask(operations::reservation(&before.id)).await?;
     // Surely nothing was changed by the attempt that is over.
     callbacks::give_back(unit.conn(), &found.id).await?;
     let mut after = Operation { updated_at: context.now, ..found.clone() };
@@ -530,7 +527,7 @@ pub(super) async fn get(
     unit: &mut Unit<'_>,
     id: &crate::domain::names::OperationId,
 ) -> Stored<Operation> {
-    let found = operations::find(unit.conn(), id).await?;
+    let found = unit.ask(operations::find(id)).await?;
     found.ok_or_else(|| StoreError::inconsistent("operation", "id", "is gone"))
 }
 

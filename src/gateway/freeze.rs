@@ -76,10 +76,7 @@ pub async fn add(
 /// # Errors
 /// [`FreezeError::Store`].
 pub async fn in_force(store: &Store) -> Result<Vec<Freeze>, FreezeError> {
-    store
-        .read(|conn| Box::pin(async move { freezes::in_force(conn).await }))
-        .await
-        .map_err(FreezeError::Store)
+    store.ask(freezes::in_force()).await.map_err(FreezeError::Store)
 }
 
 /// Removes a freeze.
@@ -147,10 +144,7 @@ impl Gateway {
         after: String,
         limit: u16,
     ) -> Stored<Vec<Freeze>> {
-        let all = self
-            .store()
-            .read(|conn| Box::pin(async move { freezes::in_force(conn).await }))
-            .await?;
+        let all = self.store().ask(freezes::in_force()).await?;
         let ours = |freeze: &Freeze| match &freeze.scope {
             FreezeScope::All => true,
             FreezeScope::Company(of) | FreezeScope::Vendor { company: of, .. } => {
@@ -241,7 +235,7 @@ async fn may_thaw(
     human: &Name,
     id: &FreezeId,
 ) -> Stored<Result<Freeze, ByHumanError>> {
-    let in_force = freezes::in_force(unit.conn()).await?;
+    let in_force = unit.ask(freezes::in_force()).await?;
     let Some(freeze) = in_force.into_iter().find(|freeze| freeze.id == *id) else {
         return Ok(Err(ByHumanError::NotFound));
     };
@@ -260,7 +254,7 @@ async fn may_thaw(
     }
     if let Some(operation) = &freeze.operation {
         // Whoever voted for it, made the call that it rested on, or said what became of it.
-        let caused = operations::find(unit.conn(), operation).await?;
+        let caused = unit.ask(operations::find(operation)).await?;
         let called = caused.is_some_and(|caused| caused.substance.not_by.contains(human));
         let settled = attempts::has_note(unit.conn(), operation, &by_whom(human)).await?;
         if called || settled || votes::voted_for(unit.conn(), operation, human).await? {
@@ -287,7 +281,7 @@ impl Gateway {
         let (id, subject, now) = (operation.clone(), subject.to_owned(), self.now());
         let written = self.store().write(move |unit| {
             Box::pin(async move {
-                let operation = operations::find(unit.conn(), &id).await?;
+                let operation = unit.ask(operations::find(&id)).await?;
                 let raised = raised(&found, operation.as_ref(), Some(subject), alarm_id, now);
                 if alarm::raise(unit, &raised).await? {
                     freeze_unless_frozen(unit, &found, operation.as_ref(), freeze_id, now).await?;
@@ -362,7 +356,7 @@ async fn thaw(
     by: &str,
     now: Timestamp,
 ) -> Stored<bool> {
-    let in_force = freezes::in_force(unit.conn()).await?;
+    let in_force = unit.ask(freezes::in_force()).await?;
     let Some(freeze) = in_force.into_iter().find(|freeze| freeze.id == *id) else {
         return Ok(false);
     };

@@ -162,11 +162,7 @@ impl Gateway {
     /// # Errors
     /// [`CallError`].
     pub async fn mandate_for(&self, human: &Human, id: &MandateId) -> Result<Mandate, CallError> {
-        let wanted = id.clone();
-        let found = self
-            .store()
-            .read(move |conn| Box::pin(async move { people::find_mandate(conn, &wanted).await }))
-            .await?;
+        let found = self.store().ask(people::find_mandate(id)).await?;
         let mandate = found.map(|(mandate, _)| mandate);
         mandate.filter(|mandate| human.belongs_to(&mandate.company)).ok_or(CallError::NotFound)
     }
@@ -293,7 +289,7 @@ async fn revoke_by(
     because: &str,
     now: Timestamp,
 ) -> Result<Result<Mandate, MandateError>, StoreError> {
-    let found = people::find_mandate(unit.conn(), id).await?.map(|(mandate, _)| mandate);
+    let found = unit.ask(people::find_mandate(id)).await?.map(|(mandate, _)| mandate);
     let Some(mandate) = found else { return Ok(Err(MandateError::NotInForce(id.clone()))) };
     let company = &mandate.company;
     // What held when he was let in may not hold any more.
@@ -305,7 +301,7 @@ async fn revoke_by(
     }
     // One that is not in force was revoked before.
     revoke_within(unit, id, because, human.as_str(), now).await?;
-    let found = people::find_mandate(unit.conn(), id).await?.map(|(mandate, _)| mandate);
+    let found = unit.ask(people::find_mandate(id)).await?.map(|(mandate, _)| mandate);
     Ok(found.ok_or_else(|| MandateError::NotInForce(id.clone())))
 }
 
@@ -317,7 +313,7 @@ pub(crate) async fn revoke_within(
     by: &str,
     now: Timestamp,
 ) -> Result<bool, StoreError> {
-    let Some((mandate, _)) = people::find_mandate(unit.conn(), id).await? else {
+    let Some((mandate, _)) = unit.ask(people::find_mandate(id)).await? else {
         return Ok(false);
     };
     if !people::revoke_mandate(unit.conn(), id, because, now).await? {

@@ -57,7 +57,7 @@ impl Gateway {
         id: &OperationId,
         wait: Duration,
     ) -> Result<Operation, CallError> {
-        let found = self.find(id.clone()).await?;
+        let found = self.find(id).await?;
         let found = found.filter(|found| human.belongs_to(&found.origins.company));
         let found = found.ok_or(CallError::NotFound)?;
         if wait.is_zero() || found.status.is_final() {

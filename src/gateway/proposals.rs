@@ -329,7 +329,7 @@ impl Gateway {
 
     /// INVARIANT (I8): another caller's operation is as good as none.
     async fn own(&self, caller: &Caller, id: &OperationId) -> Result<Operation, CallError> {
-        let found = self.find(id.clone()).await?.ok_or(CallError::NotFound)?;
+        let found = self.find(id).await?.ok_or(CallError::NotFound)?;
         let owner = owner(caller);
         let is_own = found.origins.company == owner.company
             && found.origins.principal == owner.principal
@@ -337,10 +337,8 @@ impl Gateway {
         if is_own { Ok(found) } else { Err(CallError::NotFound) }
     }
 
-    pub(super) async fn find(&self, id: OperationId) -> Result<Option<Operation>, StoreError> {
-        self.store()
-            .read(move |conn| Box::pin(async move { operations::find(conn, &id).await }))
-            .await
+    pub(super) async fn find(&self, id: &OperationId) -> Result<Option<Operation>, StoreError> {
+        self.store().ask(operations::find(id)).await
     }
 
     /// The operation once it has left `executing`, or as it is when the wait is over.
@@ -361,7 +359,7 @@ impl Gateway {
         let deadline = tokio::time::Instant::now() + wait;
         loop {
             let changed = self.0.changed.notified();
-            let operation = self.find(id.clone()).await?.ok_or(CallError::NotFound)?;
+            let operation = self.find(&id).await?.ok_or(CallError::NotFound)?;
             let left = deadline.saturating_duration_since(tokio::time::Instant::now());
             if done(&operation) || left.is_zero() {
                 return Ok(operation);
@@ -399,7 +397,7 @@ pub(super) async fn end_waiting(
     because: &str,
     now: Timestamp,
 ) -> Result<Option<Operation>, StoreError> {
-    let Some(found) = operations::find(unit.conn(), &before.id).await? else { return Ok(None) };
+    let Some(found) = unit.ask(operations::find(&before.id)).await? else { return Ok(None) };
     // What moved since it was read is judged anew, by whoever comes next.
     let moved = found.version != before.version;
     if moved || !matches!(found.status, Status::Prepared | Status::Pending) {

@@ -163,11 +163,8 @@ impl Gateway {
     pub async fn authenticate_human(&self, token: &str) -> Result<Human, AuthnError> {
         let invalid = || AuthnError::Refused(Reason::SessionInvalid);
         let (digest, now) = (authn::token_digest(token), self.now());
-        let found = self
-            .store()
-            .read(move |conn| Box::pin(async move { sessions::find(conn, &digest, now).await }))
-            .await
-            .map_err(AuthnError::Store)?;
+        let found =
+            self.store().ask(sessions::find(&digest, now)).await.map_err(AuthnError::Store)?;
         let Session { id, person, roles } = found.ok_or_else(invalid)?;
         Ok(Human::new(id, person, roles))
     }

@@ -277,11 +277,7 @@ impl Gateway {
     }
 
     async fn try_unsent(&self, operation: &Operation) -> Stored<()> {
-        let id = operation.id.clone();
-        let held = self
-            .store()
-            .read(move |conn| Box::pin(async move { operations::reservation(conn, &id).await }))
-            .await?;
+        let held = self.store().ask(operations::reservation(&operation.id)).await?;
         let since = held.executing_since.unwrap_or(operation.updated_at);
         if self.now().since(since) < TRIED_FOR {
             return self.try_again(operation, None).await;
@@ -295,16 +291,13 @@ impl Gateway {
     }
 
     pub(super) async fn open_attempt(&self, operation: &Operation) -> Stored<Option<Attempt>> {
-        let id = operation.id.clone();
-        self.store()
-            .read(move |conn| Box::pin(async move { attempts::find_open(conn, &id).await }))
-            .await
+        self.store().ask(attempts::find_open(&operation.id)).await
     }
 }
 
 async fn is_open(unit: &mut Unit<'_>, operation: &Operation, attempt: &Attempt) -> Stored<bool> {
     let live = matches!(operation.status, Status::Executing | Status::Unknown);
-    let open = attempts::find_open(unit.conn(), &operation.id).await?;
+    let open = unit.ask(attempts::find_open(&operation.id)).await?;
     Ok(live && open.is_some_and(|open| open.marker == attempt.marker))
 }
 
@@ -344,7 +337,7 @@ pub(super) async fn write_down(
     {
         return Ok(());
     }
-    let held = operations::reservation(unit.conn(), &before.id).await?;
+    let held = unit.ask(operations::reservation(&before.id)).await?;
     let mut after = Operation { status: outcome.status, updated_at: now, ..before.clone() };
     if let Some((stage, reason)) = outcome.reason {
         after.decision.stage = stage;
@@ -395,8 +388,7 @@ pub(super) async fn write_down(
 
 async fn give_up(unit: &mut Unit<'_>, before: &Operation, now: Timestamp) -> Stored<()> {
     let found = get(unit, &before.id).await?;
-    if found.version != before.version
-        || attempts::find_open(unit.conn(), &before.id).await?.is_some()
+    if found.version != before.version || unit.ask(attempts::find_open(&before.id)).await?.is_some()
     {
         return Ok(());
     }

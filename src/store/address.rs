@@ -163,11 +163,9 @@ impl Connection {
         }
     }
 
-    /// Opens a transaction in which this connection is the only one that may write to SQLite.
     pub(super) async fn begin(&mut self) -> Result<(), StoreError> {
         let mut conn = self.conn();
-        // Under `read committed` each statement after the lock sees what the lock waited for.
-        let text = conn.either("begin immediate", "begin isolation level read committed");
+        let text = conn.begin_to_write();
         conn.run(text).await.map_err(StoreError::from_statement)
     }
 

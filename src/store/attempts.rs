@@ -146,13 +146,9 @@ fn claimed_from_row(row: &Row) -> Result<Claimed, StoreError> {
 }
 
 /// The operation's open attempt, if there is one.
-pub async fn find_open(
-    conn: &mut Conn<'_>,
-    operation: &OperationId,
-) -> Result<Option<Attempt>, StoreError> {
+pub fn find_open(operation: &OperationId) -> Question<Option<Attempt>> {
     let sql = select!("where operation = $1 and state = 'open'");
-    let row = conn.fetch_optional(sql, &[operation.as_str().into()]).await?;
-    row.map(|row| from_row(&row)).transpose()
+    Question::optional(sql, [operation.as_str().into()], from_row)
 }
 
 /// Writes a new open attempt.

@@ -72,14 +72,26 @@ impl<'a> Conn<'a> {
 
     /// Runs a statement that must change exactly one row.
     pub async fn execute_one(&mut self, sql: &'static str, args: &[Val]) -> Result<(), StoreError> {
-        match self.execute(sql, args).await? {
-            1 => Ok(()),
-            changed => Err(StoreError::inconsistent(
-                sql,
-                "rows",
-                format!("changed {changed} instead of 1"),
-            )),
+        one(sql, self.execute(sql, args).await?)
+    }
+
+    /// Runs statements of which each must change exactly one row. SQLite takes all of them in one
+    /// message.
+    pub(super) async fn execute_each(
+        &mut self,
+        statements: &[Statement],
+    ) -> Result<(), StoreError> {
+        let Link::Sqlite(conn) = &mut self.0 else {
+            for Statement { sql, args } in statements {
+                self.execute_one(sql, args).await?;
+            }
+            return Ok(());
+        };
+        let mut all = together(conn, statements).await?.into_iter();
+        for Statement { sql, .. } in statements {
+            one(sql, all.next().map_or(0, |done| done.changed))?;
         }
+        Ok(())
     }
 
     pub async fn fetch_all(
@@ -124,7 +136,8 @@ impl<'a> Conn<'a> {
         statements: &[Statement],
     ) -> Result<Vec<Vec<Row>>, StoreError> {
         if let (Link::Sqlite(conn), [_, _, ..]) = (&mut self.0, statements) {
-            return fetch_together(conn, statements).await.map_err(StoreError::from_statement);
+            let all = together(conn, statements).await?;
+            return Ok(all.into_iter().map(|done| done.rows).collect());
         }
         let mut answers = Vec::with_capacity(statements.len());
         for statement in statements {
@@ -160,10 +173,11 @@ impl<'a> Conn<'a> {
         let mut rows = rows.into_iter().peekable();
         while rows.peek().is_some() {
             let part: Vec<_> = rows.by_ref().take(at_once).collect();
+            let alone = part.len() == 1;
             let done = on_both!(self.0, conn => {
                 let mut query = insert(prefix, part, suffix);
-                // Each number of rows is another text, which the cache of statements need not keep.
-                let query = query.build().persistent(false);
+                // Each number of rows is another text: the cache of statements keeps the usual one.
+                let query = query.build().persistent(alone);
                 query.execute(&mut **conn).await.map(|done| done.rows_affected())
             });
             changed = changed.saturating_add(done.map_err(StoreError::from_statement)?);
@@ -178,6 +192,12 @@ impl<'a> Conn<'a> {
         })
     }
 
+    /// Opens a transaction in which this connection is the only one that may write to SQLite.
+    pub(super) fn begin_to_write(&self) -> &'static str {
+        // Under `read committed` each statement after the lock sees what the lock waited for.
+        self.either("begin immediate", "begin isolation level read committed")
+    }
+
     /// One of two texts, where the databases do not agree.
     pub(super) fn either(&self, sqlite: &'static str, postgres: &'static str) -> &'static str {
         match &self.0 {
@@ -187,26 +207,43 @@ impl<'a> Conn<'a> {
     }
 }
 
-async fn fetch_together(
+fn one(sql: &'static str, changed: u64) -> Result<(), StoreError> {
+    if changed == 1 {
+        return Ok(());
+    }
+    Err(StoreError::inconsistent(sql, "rows", format!("changed {changed} instead of 1")))
+}
+
+/// What one statement of several came to.
+struct Done {
+    rows: Vec<Row>,
+    changed: u64,
+}
+
+/// Has SQLite run all of them in one message.
+async fn together(
     conn: &mut SqliteConnection,
     statements: &[Statement],
-) -> Result<Vec<Vec<Row>>, sqlx::Error> {
+) -> Result<Vec<Done>, StoreError> {
     let (text, args) = question::joined(statements);
     // Made of texts of ours alone; what comes from outside are arguments.
     let mut stream = conn.fetch_many(bind(sqlx::query(AssertSqlSafe(text)), &args));
-    let mut answers = Vec::with_capacity(statements.len());
+    let mut all = Vec::with_capacity(statements.len());
     let mut rows = Vec::new();
-    while let Some(step) = stream.try_next().await? {
+    while let Some(step) = stream.try_next().await.map_err(StoreError::from_statement)? {
         match step {
             Either::Right(row) => {
-                let place = statements.get(answers.len()).map_or("", |statement| statement.sql);
+                let place = statements.get(all.len()).map_or("", |statement| statement.sql);
                 rows.push(Row::sqlite(place, row));
             }
             // Said once at the end of each statement.
-            Either::Left(_) => answers.push(std::mem::take(&mut rows)),
+            Either::Left(end) => {
+                let rows = std::mem::take(&mut rows);
+                all.push(Done { rows, changed: end.rows_affected() });
+            }
         }
     }
-    Ok(answers)
+    Ok(all)
 }
 
 /// Gives a statement its arguments.
@@ -426,5 +463,27 @@ impl From<Vec<u8>> for Val {
 impl From<&[u8]> for Val {
     fn from(blob: &[u8]) -> Self {
         Self::Blob(Some(blob.to_vec()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sqlx::Connection as _;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn each_of_several_statements_changes_exactly_one_row() {
+        let mut connection = SqliteConnection::connect("sqlite::memory:").await.unwrap();
+        let mut conn = Conn::sqlite(&mut connection);
+        conn.run("create table t (n bigint not null)").await.unwrap();
+        let of = |sql, n: i64| Statement { sql, args: vec![n.into()] };
+        let add = |n| of("insert into t (n) values ($1)", n);
+        let raise = |n| of("update t set n = n + 1 where n = $1", n);
+        conn.execute_each(&[add(1), raise(1), add(2)]).await.unwrap();
+        for wrong in [[raise(7), add(3)], [add(3), raise(7)], [add(4), raise(2)]] {
+            let error = conn.execute_each(&wrong).await.unwrap_err();
+            assert!(matches!(error, StoreError::Inconsistent { .. }), "{wrong:?}: {error}");
+        }
     }
 }

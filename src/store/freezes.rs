@@ -127,17 +127,18 @@ pub async fn stands(
     scope: &FreezeScope,
     cause: &str,
 ) -> Result<bool, StoreError> {
-    Ok(in_force(conn)
+    Ok(conn
+        .ask(in_force())
         .await?
         .iter()
         .any(|freeze| freeze.scope == *scope && freeze.cause.as_deref() == Some(cause)))
 }
 
 /// The freezes in force, the oldest first.
-pub async fn in_force(conn: &mut Conn<'_>) -> Result<Vec<Freeze>, StoreError> {
+pub fn in_force() -> Question<Vec<Freeze>> {
     let sql = "select id, scope, company, counterparty, reason, cause, placed_by, placed_at, \
                operation from freezes where removed_at is null order by id";
-    conn.fetch_all(sql, &[]).await?.iter().map(freeze_from_row).collect()
+    Question::all(sql, [], freeze_from_row)
 }
 
 /// Removes a freeze. `false` if it is not in force.

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use countersign_erp_source::Timestamp;
 
-use super::address::Address;
+use super::address::{Address, Connection};
+use super::question::Statement;
 use super::readers::Readers;
-use super::{Conn, ReceiptHead, Row, Store, StoreError, Val, query};
+use super::{Conn, Question, ReceiptHead, Row, Store, StoreError, Val, query};
 use crate::metrics::{Decided, Metrics};
 use crate::receipts::{
     BadReceipt, ChainFault, Digest, Entry, ExportHeader, ExportWriter, Head, LedgerKey,
@@ -64,14 +65,32 @@ impl ChainEnd {
         Self::at(store, 0, genesis(store))
     }
 
+    /// Opens a transaction with the chain's head locked until it ends. After an error nobody knows
+    /// whether it is open.
+    pub(super) async fn begin(
+        connection: &mut Connection,
+        store: &Arc<str>,
+    ) -> Result<Self, StoreError> {
+        let mut conn = connection.conn();
+        let begin = Question::of(conn.begin_to_write(), [], |_none| Ok(()));
+        let locked = Self::locked(&conn, store);
+        let ((), end) = conn.ask((begin, locked)).await?;
+        Ok(end)
+    }
+
     /// Locks the chain's head until the transaction ends, and reads it.
-    ///
+    pub(super) async fn lock(conn: &mut Conn<'_>, store: &Arc<str>) -> Result<Self, StoreError> {
+        let locked = Self::locked(conn, store);
+        conn.ask(locked).await
+    }
+
     /// INVARIANT: nobody else moves the head between this and the commit. PostgreSQL locks the
     /// row; SQLite's `begin immediate` has already locked everything.
-    pub(super) async fn lock(conn: &mut Conn<'_>, store: &Arc<str>) -> Result<Self, StoreError> {
-        let row = conn.fetch_one(conn.either(query::HEAD, query::HEAD_LOCKED), &[]).await?;
-        let (seq, hash) = (row.int("seq")?, digest(&row, "hash")?);
-        Ok(Self::at(store, seq, hash))
+    fn locked(conn: &Conn<'_>, store: &Arc<str>) -> Question<Self> {
+        let store = Arc::clone(store);
+        Question::one(conn.either(query::HEAD, query::HEAD_LOCKED), [], move |row| {
+            Ok(Self::at(&store, row.int("seq")?, digest(row, "hash")?))
+        })
     }
 
     fn at(store: &Arc<str>, seq: i64, hash: Digest) -> Self {
@@ -138,9 +157,15 @@ impl ChainEnd {
             let what = format!("took {written} rows instead of {count}");
             return Err(StoreError::inconsistent("receipts", "rows", what));
         }
-        let moved = [seq.into(), blob(hash), self.seq.into(), blob(self.hash)];
-        conn.execute_one(query::MOVE_HEAD, &moved).await?;
-        conn.execute_one(query::ADD_SIGNED_HEAD, &[seq.into(), signed.to_text().into()]).await?;
+        let moved = vec![seq.into(), blob(hash), self.seq.into(), blob(self.hash)];
+        let heads = [
+            Statement { sql: query::MOVE_HEAD, args: moved },
+            Statement {
+                sql: query::ADD_SIGNED_HEAD,
+                args: vec![seq.into(), signed.to_text().into()],
+            },
+        ];
+        conn.execute_each(&heads).await?;
         Ok(Some(signed))
     }
 

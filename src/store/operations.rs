@@ -54,9 +54,8 @@ impl Owner {
 }
 
 /// The operation with that id.
-pub async fn find(conn: &mut Conn<'_>, id: &OperationId) -> Result<Option<Operation>, StoreError> {
-    let row = conn.fetch_optional(select!("where id = $1"), &[id.as_str().into()]).await?;
-    row.map(|row| from_row(&row)).transpose()
+pub fn find(id: &OperationId) -> Question<Option<Operation>> {
+    Question::optional(select!("where id = $1"), [id.as_str().into()], from_row)
 }
 
 /// The operation that this key of this owner already made.
@@ -316,12 +315,13 @@ pub struct Reservation {
 }
 
 /// The operation's reservation.
-pub async fn reservation(conn: &mut Conn<'_>, id: &OperationId) -> Result<Reservation, StoreError> {
+pub fn reservation(id: &OperationId) -> Question<Reservation> {
     let sql = "select reserved, executing_since from operation where id = $1";
-    let row = conn.fetch_one(sql, &[id.as_str().into()]).await?;
-    Ok(Reservation {
-        reserved: row.flag("reserved")?,
-        executing_since: row.opt_int("executing_since")?.map(Timestamp::from_millis),
+    Question::one(sql, [id.as_str().into()], |row| {
+        Ok(Reservation {
+            reserved: row.flag("reserved")?,
+            executing_since: row.opt_int("executing_since")?.map(Timestamp::from_millis),
+        })
     })
 }
 

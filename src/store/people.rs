@@ -277,13 +277,10 @@ pub async fn insert_mandate(
 }
 
 /// A mandate with the digest of its token.
-pub async fn find_mandate(
-    conn: &mut Conn<'_>,
-    id: &MandateId,
-) -> Result<Option<(Mandate, String)>, StoreError> {
-    let sql = select_mandate!("where id = $1");
-    let row = conn.fetch_optional(sql, &[id.as_str().into()]).await?;
-    row.map(|row| Ok((mandate_from_row(&row)?, row.text("token_digest")?))).transpose()
+pub fn find_mandate(id: &MandateId) -> Question<Option<(Mandate, String)>> {
+    Question::optional(select_mandate!("where id = $1"), [id.as_str().into()], |row| {
+        Ok((mandate_from_row(row)?, row.text("token_digest")?))
+    })
 }
 
 /// A mandate as it stands.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use countersign_erp_source::{CompanyId, Timestamp};
 
-use super::{Conn, StoreError};
+use super::{Conn, Question, Row, StoreError};
 use crate::domain::names::{Name, SessionId};
 use crate::domain::role::Role;
 
@@ -47,21 +47,20 @@ pub async fn insert(
 }
 
 /// The session with that token, if its time is not over and its human may act.
-pub async fn find(
-    conn: &mut Conn<'_>,
-    token_digest: &str,
-    now: Timestamp,
-) -> Result<Option<Session>, StoreError> {
+pub fn find(token_digest: &str, now: Timestamp) -> Question<Option<Session>> {
     let sql = "select session.id, session.person, person_role.company, person_role.role \
                from session join person on person.name = session.person \
                left join person_role on person_role.person = person.name \
                where session.token_digest = $1 and session.expires_at > $2 \
                and person.disabled_at is null";
-    let rows = conn.fetch_all(sql, &[token_digest.into(), now.into()]).await?;
+    Question::of(sql, [token_digest.into(), now.into()], |rows| session_of(&rows))
+}
+
+fn session_of(rows: &[Row]) -> Result<Option<Session>, StoreError> {
     let Some(first) = rows.first() else { return Ok(None) };
     let bad = |column: &str| first.inconsistent(column, "cannot be read");
     let mut roles = Roles::new();
-    for row in &rows {
+    for row in rows {
         if let (Some(company), Some(role)) = (row.opt_text("company")?, row.opt_text("role")?) {
             let company = CompanyId::new(company).map_err(|_fault| bad("company"))?;
             let role = Role::from_code(&role).ok_or_else(|| bad("role"))?;

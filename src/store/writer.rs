@@ -213,10 +213,8 @@ impl Writer {
             return Err(StoreError::unanswered());
         }
         let mut connection = self.address.connect().await?;
-        connection.begin().await?;
-        let mut conn = connection.conn();
-        ChainEnd::lock(&mut conn, &self.store).await?;
-        let found = ledger::hash_at(&mut conn, head.head().seq).await?;
+        drop(ChainEnd::begin(&mut connection, &self.store).await?);
+        let found = ledger::hash_at(&mut connection.conn(), head.head().seq).await?;
         connection.rollback().await?;
         self.connection = Some(connection);
         Ok(found == Some(head.head().hash))
@@ -229,8 +227,8 @@ impl Writer {
         group: &mut [Member],
         progress: &mut Progress,
     ) -> Result<Option<SignedHead>, StoreError> {
-        let mut connection = self.begin().await?;
-        let outcome = self.transact(&mut connection, group, progress).await;
+        let (mut connection, chain) = self.begin().await?;
+        let outcome = self.transact(&mut connection, chain, group, progress).await;
         let usable = match &outcome {
             Ok(_) => true,
             Err(StoreError::OutcomeUnknown(_)) => false,
@@ -242,30 +240,27 @@ impl Writer {
         outcome
     }
 
-    async fn begin(&mut self) -> Result<Connection, StoreError> {
+    async fn begin(&mut self) -> Result<(Connection, ChainEnd), StoreError> {
         if let Some(mut connection) = self.connection.take() {
-            match connection.begin().await {
-                Ok(()) => return Ok(connection),
+            match ChainEnd::begin(&mut connection, &self.store).await {
+                Ok(chain) => return Ok((connection, chain)),
                 // The server went away since the last group; nothing is lost by calling again.
                 Err(StoreError::Unreachable(_)) => {}
-                Err(error) => {
-                    self.connection = Some(connection);
-                    return Err(error);
-                }
+                Err(error) => return Err(error),
             }
         }
         let mut connection = self.address.connect().await?;
-        connection.begin().await?;
-        Ok(connection)
+        let chain = ChainEnd::begin(&mut connection, &self.store).await?;
+        Ok((connection, chain))
     }
 
     async fn transact(
         &mut self,
         connection: &mut Connection,
+        mut chain: ChainEnd,
         group: &mut [Member],
         progress: &mut Progress,
     ) -> Result<Option<SignedHead>, StoreError> {
-        let mut chain = ChainEnd::lock(&mut connection.conn(), &self.store).await?;
         self.goes_on(&mut connection.conn(), chain.last()).await?;
         // One unit alone needs no savepoint: the transaction is its own.
         let alone = group.len() == 1;

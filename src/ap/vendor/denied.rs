@@ -60,7 +60,7 @@ pub(super) async fn ends(
     }
     let doubted = doubts(unit, callback, ids.event).await?;
     if let Some(operation) = doubted.as_ref().and_then(|doubted| doubted.operation.as_ref()) {
-        under_way = operations::find(unit.conn(), operation).await?;
+        under_way = unit.ask(operations::find(operation)).await?;
     }
     let said = said(callback, asked.as_ref());
     if doubted.is_none() && under_way.is_none() {

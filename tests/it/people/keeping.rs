@@ -41,7 +41,7 @@ async fn standing(store: &Store, secs: i64) -> Vec<&'static str> {
         Box::pin(async move {
             let mut found = Vec::new();
             for digest in ["m1", "m2", "m3", "m4", "m5", "p"] {
-                if sessions::find(conn, digest, at(secs)).await?.is_some() {
+                if conn.ask(sessions::find(digest, at(secs))).await?.is_some() {
                     found.push(digest);
                 }
             }
@@ -66,7 +66,7 @@ async fn sessions_end_one_by_one_and_together() {
         assert_eq!(standing(&store, 100).await, ["m1", "m2", "m3", "m4", "m5", "p"]);
         assert_eq!(standing(&store, 103).await, ["m4", "m5"], "the last moment is before its end");
 
-        let found = store.read(|conn| Box::pin(sessions::find(conn, "m1", at(1))));
+        let found = store.ask(sessions::find("m1", at(1)));
         let found = found.await.unwrap().unwrap();
         assert_eq!((found.id, found.person), (id(1), name("marie")));
         let roles = found.roles.into_iter().map(|(of, roles)| (of, roles.into_iter().collect()));
