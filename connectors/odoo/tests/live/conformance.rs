@@ -1,5 +1,7 @@
 //! The port's own suite against Odoo.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use countersign_erp_source::conformance::{Edit, Fixture, HeldAccount, NewDocument};
 use countersign_erp_source::{
@@ -39,6 +41,20 @@ fn whatever_it_says(answer: Result<bool, SeedError>) {
 impl OdooFixture {
     async fn write(&self, model: &str, id: &str, values: serde_json::Value) {
         self.scene.write(model, number(id), values).await.unwrap();
+    }
+
+    /// Odoo tells its times by the second: what is edited in the one in which it was made looks new.
+    async fn in_a_later_second(&self, account: &AccountId) {
+        #[derive(Deserialize)]
+        struct Made {
+            create_date: String,
+        }
+        let args = json!([[number(account.as_str())], ["create_date"]]);
+        let found = self.scene.admin.call("res.partner.bank", "read", args).await;
+        let found: Vec<Made> = found.unwrap();
+        let made = found.first().unwrap().create_date.replacen(' ', "T", 1) + "Z";
+        let later = Timestamp::parse(&made).unwrap().plus(Duration::from_secs(1));
+        while self.scene.erp_time().await < later {}
     }
 
     async fn pay_by_hand(&self, bill: i32, amount: &str) {
@@ -125,6 +141,7 @@ impl Fixture for OdooFixture {
                 self.write("res.partner.bank", account.as_str(), values).await;
             }
             Edit::ChangeNumber(account, number) => {
+                self.in_a_later_second(&account).await;
                 // Odoo lets the number of a trusted account be changed only by taking the trust.
                 let values = json!({ "acc_number": number, "allow_out_payment": false });
                 self.write("res.partner.bank", account.as_str(), values).await;
