@@ -140,6 +140,8 @@ pub(super) struct Face {
     places: BTreeMap<u32, usize>,
     /// It was seen with another name, or with its accounts in another order.
     disputed: bool,
+    /// Whether it was another meanwhile, without a proposal that showed it to the gateway.
+    flickered: bool,
 }
 
 impl Books {
@@ -163,14 +165,19 @@ impl Books {
                     name: vendor.name.clone(),
                     places: places.map(|(place, account)| (account.record, place)).collect(),
                     disputed: false,
+                    flickered: false,
                 };
                 self.faces.insert((at, which), face);
             }
         }
     }
 
-    /// Looks at what a clerk made of a vendor's accounts, as nobody but the test does yet.
+    /// Looks at what a clerk made of a vendor, as nobody but the test does yet.
     pub(super) fn note_edit(&mut self, world: &World, company: usize, vendor: usize) {
+        let another = self.is_another(world, company, vendor);
+        if let Some(face) = self.faces.get_mut(&(company, vendor)) {
+            face.flickered |= another;
+        }
         let Some(seen) = self.seen.get_mut(&(company, vendor)) else { return };
         let now = &world.companies[company].vendors[vendor].accounts;
         for (record, seen) in seen.iter_mut() {
@@ -193,6 +200,7 @@ impl Books {
             name: known.name.clone(),
             places: BTreeMap::new(),
             disputed: false,
+            flickered: false,
         });
         face.disputed |= disputed;
         let seen = self.seen.entry((company, vendor)).or_default();
@@ -231,6 +239,11 @@ impl Books {
             .filter_map(|account| face.places.get(&account.record).copied())
             .collect();
         face.disputed || face.name != now.name || !places.is_sorted()
+    }
+
+    /// Whether a vendor was another between two looks, which the watcher may have seen.
+    pub(super) fn may_be_another(&self, company: usize, vendor: usize) -> bool {
+        self.faces.get(&(company, vendor)).is_some_and(|face| face.flickered)
     }
 
     pub(super) fn is_frozen(&self, company: usize, vendor: usize) -> bool {

@@ -329,7 +329,8 @@ impl Judge<'_> {
             Known::Adopted | Known::Changed => Bank::Adopted,
         };
         // Who edits and edits back between two looks may go unnoticed.
-        if seen.flickered { vec![(bank, seen.since), changed] } else { vec![(bank, seen.since)] }
+        let flickered = seen.flickered || self.books.may_be_another(company, found.vendor);
+        if flickered { vec![(bank, seen.since), changed] } else { vec![(bank, seen.since)] }
     }
 
     /// Whole days since a payment to this very account that a human approved.
