@@ -97,6 +97,21 @@ async fn a_failing_unit_alone_leaves_nothing_and_the_writer_lives() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_transaction_that_could_not_begin_is_not_written_into() {
+    on_both(async |place: &Place| {
+        let store = place.open().await;
+        append(&store, 1).await.unwrap();
+        // It opens, and then there is no head to lock.
+        place.tamper("alter table ledger_head rename to away").await;
+        assert!(append(&store, 2).await.is_err());
+        place.tamper("alter table away rename to ledger_head").await;
+        append(&store, 3).await.unwrap();
+        assert_whole(place, &store, 3).await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_error_that_a_unit_hides_undoes_it_alone() {
     on_both(async |place: &Place| {
         let store = place.open().await;
